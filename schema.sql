@@ -50,7 +50,7 @@ CREATE TABLE jobs (
     holder   text  -- has begun something in its memory: it continues before the end of the lease
 );
 CREATE INDEX ON jobs (due, id);
-CREATE UNIQUE INDEX ON jobs (argument) WHERE task = 'import_undo';  -- a second click adds none
+CREATE UNIQUE INDEX ON jobs ((argument -> 'import_id')) WHERE task = 'import_undo';  -- a second click adds none
 
 -- Jobs delete large sets of dependent rows, or clear their references, in batches: a job for at most 1000 deleted rows.
 -- A link that enters or leaves the bin keeps its dependent rows.
@@ -94,6 +94,22 @@ WITH RECURSIVE owners AS (
      WHERE owners.user_id IS NOT NULL)
 SELECT user_id FROM owners;
 
+-- In plpgsql, because PostgreSQL before 18 plans a function in SQL anew in each transaction.
+CREATE FUNCTION has_webhooks(owner bigint) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN EXISTS (SELECT FROM webhooks WHERE user_id = owner AND active);
+END $$;
+
+-- The changes of an account are noted for its webhooks and its activity. Most accounts have neither, which one look into
+-- the index of `users` tells.
+CREATE FUNCTION notes_changes(owner bigint) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    IF (SELECT has_events FROM users WHERE id = owner) THEN
+        RETURN (SELECT has_activity FROM users WHERE id = owner) OR has_webhooks(owner);
+    END IF;
+    RETURN false;
+END $$;
+
 -- Note that a row was added, changed or deleted, as it is when it moves to the bin. Argument: the first part of the
 -- types. Statements that change `imported_clicks`, `source_clicks`, `created` or `checked` change nothing else that
 -- counts.
@@ -106,7 +122,7 @@ DECLARE
     change text;
     data   jsonb;  -- the previous values, or what names a deleted row
 BEGIN
-    IF NOT has_webhooks(owner) THEN
+    IF NOT notes_changes(owner) THEN
         RETURN NULL;
     END IF;
     before := CASE WHEN to_jsonb(OLD) ->> 'binned' IS NULL THEN to_jsonb(OLD) END;
@@ -132,7 +148,8 @@ BEGIN
 END $$;
 
 -- Note for the audit trail, and for administrators, that a row was added, changed or deleted. Arguments:
--- the type, the columns of the data, and the secret columns, of whose changes events have no values.
+-- the type, the columns of the data, and the secret columns, of whose changes events have no values. What is about
+-- the keys and members of an account with an activity is noted for the negative id of its user too.
 CREATE FUNCTION note_audit() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     action  text := CASE TG_OP WHEN 'INSERT' THEN 'created' WHEN 'UPDATE' THEN 'updated' ELSE 'deleted' END;
@@ -148,7 +165,11 @@ BEGIN
     SELECT user_id, TG_ARGV[0],
            (SELECT jsonb_object_agg(key, value) FROM jsonb_each(coalesce(after, before)) WHERE key = ANY (shown))
            || jsonb_build_object('changes', coalesce(changes, '{}'), 'action', action)
-      FROM auditors
+      FROM (SELECT user_id FROM auditors
+             UNION ALL
+            SELECT -id FROM users
+             WHERE has_activity AND id = (coalesce(after, before) ->> 'user_id')::bigint
+               AND TG_TABLE_NAME IN ('api_keys', 'members')) noted
      WHERE TG_OP <> 'UPDATE' OR changes IS NOT NULL;
     RETURN NULL;
 END $$;
@@ -202,8 +223,13 @@ CREATE TABLE users (
     key_off        boolean     NOT NULL DEFAULT false,
     timezone       text        NOT NULL DEFAULT 'UTC',  -- of the console
     domain         text,  -- of new links in the console, or NULL for our own host
+    no_mail        text[]      NOT NULL DEFAULT '{weekly_report}',  -- the e-mail messages that the user does not want
+    clickid        boolean     NOT NULL DEFAULT false,  -- of all links
+    page_value     numeric(13, 3),  -- the most that a conversion counts which a page reports; NULL: nothing
     detailed_since timestamptz,  -- before it the purge has deleted visits
     purge_from     timestamptz,  -- expired visits are not earlier, or NULL if none have expired yet
+    has_events     boolean     NOT NULL DEFAULT false,  -- true since the first webhook or invitation
+    has_activity   boolean     NOT NULL DEFAULT false,  -- true since the first invitation: who changed what is kept
     suspended      text        NOT NULL DEFAULT 'no' CHECK (suspended IN ('no', 'access', 'all')),
     version        bigint      NOT NULL DEFAULT random_version(),
     updated        timestamptz NOT NULL DEFAULT now(),
@@ -215,7 +241,7 @@ CREATE INDEX ON users (detailed_since) WHERE detailed_since IS NOT NULL;  -- the
 CREATE INDEX ON users (id) WHERE admin;  -- triggers look them up at each sign-in
 
 CREATE TRIGGER change_version BEFORE UPDATE ON users
-    FOR EACH ROW EXECUTE FUNCTION change_version('{detailed_since,purge_from}');
+    FOR EACH ROW EXECUTE FUNCTION change_version('{detailed_since,purge_from,has_events,has_activity}');
 CREATE TRIGGER enqueue_cleanup_on_delete AFTER DELETE ON users
     REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION enqueue_cleanup();
 CREATE TRIGGER note_audit
@@ -273,9 +299,6 @@ CREATE TABLE usage_parts (
     total      bigint  NOT NULL,
     PRIMARY KEY (user_id, counted, part)
 ) WITH (fillfactor = 50);
-
-CREATE VIEW usage AS
-SELECT user_id, counted, sum(total)::bigint AS total FROM usage_parts GROUP BY user_id, counted;
 
 -- The visits that were stored in a month, which plans limit.
 CREATE TABLE visit_months (
@@ -363,15 +386,65 @@ CREATE TABLE sessions (
     user_id bigint      NOT NULL REFERENCES users ON DELETE CASCADE,
     is_link boolean     NOT NULL DEFAULT false,
     by_link boolean     NOT NULL DEFAULT false,  -- it began with a link, and has set no password
+    account_id bigint,  -- of another user, in whose account the person works as a member
+    by_admin boolean    NOT NULL DEFAULT false,  -- an administrator made the link
+    pending boolean     NOT NULL DEFAULT false,  -- it opens nothing until the one-time code is there
+    confirmed timestamptz,  -- when the user last proved to be the one who signed in
     created timestamptz NOT NULL DEFAULT now(),
+    used    timestamptz NOT NULL DEFAULT now(),  -- up to ten minutes later
     browser text        NOT NULL DEFAULT '',
-    system  text        NOT NULL DEFAULT ''
+    system  text        NOT NULL DEFAULT '',
+    place   text        NOT NULL DEFAULT '',  -- the country of the IP address
+    id_token text       NOT NULL DEFAULT ''  -- encrypted, of a provider, which asks for it at the sign-out
 );
 CREATE INDEX ON sessions (user_id);
 CREATE INDEX ON sessions (created);
-CREATE INDEX ON sessions (created) WHERE is_link;
-CREATE TRIGGER note_audit AFTER INSERT OR UPDATE OF is_link ON sessions FOR EACH ROW
-    EXECUTE FUNCTION note_audit('audit.sign_in', '{user_id,is_link,by_link,browser,system}', '{}');
+CREATE INDEX ON sessions (created) WHERE is_link OR pending;
+CREATE TRIGGER note_audit AFTER INSERT OR UPDATE OF is_link, pending ON sessions FOR EACH ROW
+    EXECUTE FUNCTION note_audit(
+        'audit.sign_in', '{user_id,is_link,by_link,by_admin,pending,browser,system,place}', '{}');
+
+-- Passkeys, and one-time codes with their recovery codes. One without a `counter` is not in use yet.
+CREATE TABLE factors (
+    id         bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    user_id    bigint      NOT NULL REFERENCES users ON DELETE CASCADE,
+    method     text        NOT NULL CHECK (method IN ('passkey', 'codes')),
+    name       text        NOT NULL DEFAULT '',  -- of a passkey
+    credential bytea       CONSTRAINT passkey_known UNIQUE,  -- the id of a passkey
+    public_key bytea,  -- of a passkey
+    secret     text,  -- of one-time codes, encrypted
+    recovery   bytea[]     NOT NULL DEFAULT '{}',  -- digests of the recovery codes that are left
+    counter    bigint,  -- of the last signature of a passkey, or the time step of the last code
+    created    timestamptz NOT NULL DEFAULT now(),
+    used       timestamptz,
+    UNIQUE NULLS NOT DISTINCT (user_id, credential)  -- one secret per user
+);
+CREATE TRIGGER note_audit AFTER INSERT OR DELETE OR UPDATE OF name, secret, recovery ON factors FOR EACH ROW
+    EXECUTE FUNCTION note_audit('audit.factor', '{id,user_id,method,name}', '{secret,recovery}');
+
+CREATE FUNCTION has_codes(owner bigint) RETURNS boolean LANGUAGE sql STABLE
+RETURN EXISTS (SELECT FROM factors WHERE user_id = owner AND method = 'codes' AND counter IS NOT NULL);
+
+-- What users got an e-mail message about, which they get once.
+CREATE TABLE mailed (
+    user_id bigint      NOT NULL REFERENCES users ON DELETE CASCADE,
+    about   text        NOT NULL,  -- such as a key with its end, or a limit with its month
+    sent    timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (user_id, about)
+);
+CREATE INDEX ON mailed (sent);
+
+-- The accounts of users at OpenID Connect providers.
+CREATE TABLE identities (
+    issuer  text        NOT NULL,
+    subject text        NOT NULL,
+    user_id bigint      NOT NULL REFERENCES users ON DELETE CASCADE,
+    name    text        NOT NULL,  -- what the provider calls the person, for display
+    created timestamptz NOT NULL DEFAULT now(),
+    used    timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (issuer, subject),
+    UNIQUE (user_id, issuer)
+);
 
 -- The columns that tables of resources share, for LIKE below.
 CREATE TABLE resources (
@@ -430,6 +503,7 @@ CREATE TABLE api_keys (
     allowed_ips     cidr[],  -- NULL: no limit
     last_used       timestamptz,  -- to the minute
     last_address    text,
+    made_by         bigint,  -- the person, who may have been deleted since; NULL is the user
     FOREIGN KEY (user_id) REFERENCES users ON DELETE CASCADE
 );
 
@@ -439,6 +513,58 @@ CREATE TRIGGER note_audit
     AFTER INSERT OR DELETE OR UPDATE OF name, digest, scopes, domains, own_only, expires, allowed_ips ON api_keys
     FOR EACH ROW EXECUTE FUNCTION note_audit(
         'audit.key', '{id,user_id,name,scopes,domains,own_only,expires,allowed_ips}', '{digest}');
+
+-- The person behind an actor in an account: of a scoped key the one who made it.
+CREATE FUNCTION person_of(actor jsonb, owner bigint) RETURNS bigint LANGUAGE sql STABLE
+RETURN coalesce((SELECT made_by FROM api_keys WHERE id = (actor ->> 'key')::bigint AND user_id = owner),
+                (actor ->> 'user')::bigint, owner);
+
+-- The users who work in the account of `user_id`, and invitations, which have a `digest` and no `member_id` yet.
+CREATE TABLE members (
+    LIKE resources INCLUDING ALL,
+    member_id bigint      REFERENCES users ON DELETE CASCADE,
+    email     text        NOT NULL,  -- to which the invitation was sent
+    role      text        NOT NULL CHECK (role IN ('owner', 'editor', 'viewer')),
+    digest    bytea       UNIQUE,  -- of the token in the URL of the invitation
+    joined    timestamptz,
+    FOREIGN KEY (user_id) REFERENCES users ON DELETE CASCADE,
+    CHECK ((member_id IS NULL) = (digest IS NOT NULL)),
+    CONSTRAINT own_invitation CHECK (member_id <> user_id),
+    CONSTRAINT member_already UNIQUE (member_id, user_id)
+);
+CREATE UNIQUE INDEX invitation_open ON members (user_id, lower(email)) WHERE member_id IS NULL;
+CREATE INDEX ON members (created) WHERE member_id IS NULL;
+
+CREATE TRIGGER change_version BEFORE UPDATE ON members
+    FOR EACH ROW WHEN (OLD.* IS DISTINCT FROM NEW.*) EXECUTE FUNCTION change_version();
+CREATE TRIGGER require_plan AFTER INSERT ON members
+    REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION require_plan('team');
+CREATE TRIGGER note_audit AFTER INSERT OR DELETE OR UPDATE OF member_id, role ON members
+    FOR EACH ROW EXECUTE FUNCTION note_audit('audit.member', '{id,user_id,member_id,email,role}', '{}');
+
+-- The number of rows of a user by table. Members are few, and are counted when they are asked for.
+CREATE VIEW usage AS
+SELECT user_id, counted, sum(total)::bigint AS total FROM usage_parts GROUP BY user_id, counted
+ UNION ALL
+SELECT user_id, 'members', count(*) FROM members GROUP BY user_id;
+
+-- Members, with their names, and invitations.
+CREATE VIEW member_records AS
+SELECT m.*, m.created AS date, m.member_id AS "user", coalesce(u.username, m.email) AS name,
+       CASE WHEN m.member_id IS NOT NULL THEN 'joined' WHEN m.created > now() - interval '7 days' THEN 'invited'
+            ELSE 'expired' END AS state
+  FROM members m
+  LEFT JOIN users u ON u.id = m.member_id;
+
+-- `made_by` is a name here. `has_left`: this person does not work in the account.
+CREATE VIEW key_records AS
+SELECT k.id, k.user_id, k.created, k.version, k.updated, k.name, k.prefix, k.scopes, coalesce(k.domains, '{}') AS domains,
+       k.own_only, k.expires, coalesce(k.allowed_ips::text[], '{}') AS allowed_ips, k.last_used, k.last_address,
+       CASE WHEN k.previous_until > now() THEN k.previous_until END AS previous_until, u.username AS made_by,
+       k.made_by <> k.user_id
+       AND NOT EXISTS (SELECT FROM members m WHERE m.member_id = k.made_by AND m.user_id = k.user_id) AS has_left
+  FROM api_keys k
+  LEFT JOIN users u ON u.id = coalesce(k.made_by, k.user_id);
 
 -- Return true if a key allows no more than `grantable`, which has null for no limit.
 CREATE FUNCTION is_key_within(scopes text[], expires timestamptz, allowed_ips cidr[], grantable jsonb) RETURNS boolean
@@ -658,6 +784,7 @@ CREATE TABLE domains (
     brandlogo    text    NOT NULL DEFAULT '',
     brandcolor   text    NOT NULL DEFAULT '',
     forwardquery boolean NOT NULL DEFAULT false,  -- of new links
+    clickid      boolean NOT NULL DEFAULT false,  -- of all links
     logo_hash    bytea,
     logo_digest  text    GENERATED ALWAYS AS (left(encode(logo_hash, 'hex'), 8)) STORED,
     checked      timestamptz,  -- the last check that the host points to the service
@@ -996,6 +1123,8 @@ CREATE TABLE links (
     metaimage       text        NOT NULL DEFAULT '',
     deeplink        jsonb       NOT NULL DEFAULT '{}',
     variants        jsonb       NOT NULL DEFAULT '[]',  -- {name, url, weight}
+    experiments     jsonb       NOT NULL DEFAULT '[]',  -- {number, started, ended, variants}, the last ones
+    clickid         boolean     NOT NULL DEFAULT false,
     status          text        NOT NULL DEFAULT 'public',  -- or private
     imported_clicks bigint,  -- that another service counted, without those imported as visits
     source_host     text,  -- that an imported link had, if it is not ours
@@ -1003,10 +1132,13 @@ CREATE TABLE links (
     blocked         timestamptz,  -- by an administrator
     import_id       bigint,  -- that made the link
     imported        timestamptz,  -- when it did: equal to `updated` until the link changes
+    externalid      text        NOT NULL DEFAULT '',  -- in a program of the user
+    metadata        jsonb       NOT NULL DEFAULT '{}',  -- of that program
     CONSTRAINT domain_in_use FOREIGN KEY (user_id, domain_id) REFERENCES domains (user_id, id)
 );
 ALTER TABLE links ALTER id SET DEFAULT nextval('tracked_ids');
 -- A link of a URL alone is in no other index than this one, its ids, and that of the search.
+CREATE UNIQUE INDEX externalid_taken ON links (user_id, externalid) WHERE externalid <> '';
 CREATE UNIQUE INDEX url_only_link ON links (user_id, md5(url), key_id) NULLS NOT DISTINCT WHERE url_only;
 CREATE INDEX ON links (campaign, id) WHERE campaign IS NOT NULL;  -- public lists, rotators, deletion
 CREATE INDEX ON links (user_id, domain_id) WHERE domain_id IS NOT NULL;  -- deletion, lists of keys with `domains`
@@ -1169,6 +1301,14 @@ BEGIN
     END IF;
 END $$;
 
+-- Return true if another link of the user has the external id of a link, also one that a restricted key does not see.
+CREATE FUNCTION is_externalid_taken(link links) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN link.externalid <> '' AND EXISTS (
+        SELECT FROM public.links l
+         WHERE l.user_id = link.user_id AND l.externalid = link.externalid AND l.id <> link.id);
+END $$;
+
 -- Return NULL if the alias of a link is free on its domain, as those of deleted users are, 'binned' if
 -- a link in the bin of its owner has it, or else ''.
 CREATE FUNCTION use_of_alias(link links) RETURNS text LANGUAGE plpgsql STABLE AS $$
@@ -1183,9 +1323,40 @@ BEGIN
                AND a.link_id IS DISTINCT FROM link.id);  -- otherwise an old short URL of its own
 END $$;
 
+-- Return variants by what makes them an experiment: their names, which choose the visitors, their targets and shares.
+CREATE FUNCTION experiment_of(variants jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE
+RETURN (SELECT jsonb_agg(jsonb_build_array(name, url, round(weight / total, 9)) ORDER BY name)
+          FROM (SELECT *, sum(weight) OVER () AS total
+                  FROM jsonb_to_recordset(variants) AS v (name text, url text, weight numeric)) shares);
+
+-- Return the experiments of a link with new variants. Other ones end an experiment and begin the next. The same ones
+-- continue one that has ended in the last hour. The last 20 are kept, of which the older have 32 KiB together.
+CREATE FUNCTION experiments_with(history jsonb, variants jsonb) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    last     CONSTANT jsonb := history -> -1;
+    is_same  CONSTANT boolean := coalesce(experiment_of(last -> 'variants') = experiment_of(variants), false);
+BEGIN
+    IF is_same AND last ->> 'ended' IS NULL THEN
+        RETURN history;
+    ELSIF is_same AND (last ->> 'ended')::timestamptz > now() - interval '1 hour' THEN
+        RETURN (history - -1) || jsonb_set(last, '{ended}', 'null');
+    ELSIF last ->> 'ended' IS NULL AND last IS NOT NULL THEN
+        history := (history - -1) || jsonb_set(last, '{ended}', to_jsonb(now()));
+    END IF;
+    IF variants <> '[]' THEN
+        history := history || jsonb_build_object('number', coalesce((last ->> 'number')::integer, 0) + 1, 'started', now(),
+                                                 'ended', NULL, 'variants', variants);
+    END IF;
+    WHILE jsonb_array_length(history) > 1
+          AND (jsonb_array_length(history) > 20 OR octet_length((history - -1)::text) > 32 << 10) LOOP
+        history := history - 0;
+    END LOOP;
+    RETURN history;
+END $$;
+
 -- Return a link with the members that were sent, on a domain of the user, or on -1 if the user does not have it. A title
 -- that the user has not chosen is the `metatitle`.
-CREATE FUNCTION link_with(stored links, sent jsonb, own domains) RETURNS links LANGUAGE plpgsql IMMUTABLE AS $$
+CREATE FUNCTION link_with(stored links, sent jsonb, own domains) RETURNS links LANGUAGE plpgsql STABLE AS $$
 DECLARE
     link public.links := jsonb_populate_record(stored, sent);
 BEGIN
@@ -1198,6 +1369,9 @@ BEGIN
     link.campaign := nullif(link.campaign, 0);
     link.pixels := nullif(link.pixels, '{}');
     link.maxclicks := nullif(link.maxclicks, 0);
+    IF link.variants <> stored.variants AND NOT sent ? 'experiments' THEN
+        link.experiments := experiments_with(stored.experiments, link.variants);
+    END IF;
     RETURN link;
 END $$;
 
@@ -1274,6 +1448,7 @@ DECLARE
     refusal  record;
     spare    integer := 0;
     taken    text[] := '{}';
+    taken_ids text[] := '{}';  -- of links elsewhere
     lacks    text[];
     most     bigint;
     room     bigint;
@@ -1308,6 +1483,11 @@ BEGIN
             refusal.code := CASE WHEN refusal.detail IS NOT NULL OR place_of(link) = ANY (taken)
                                  THEN 'alias_taken' END;
             taken := taken || place_of(link);
+        END IF;
+        IF many AND refusal.code IS NULL AND link.externalid <> '' THEN
+            refusal.code := CASE WHEN link.externalid = ANY (taken_ids) OR is_externalid_taken(link)
+                                 THEN 'externalid_taken' END;
+            taken_ids := taken_ids || link.externalid;
         END IF;
         IF room IS NOT NULL AND refusal.code IS NULL AND NOT (link.url_only AND EXISTS (
                SELECT FROM links o
@@ -1369,7 +1549,8 @@ BEGIN
            geotarget = new.geotarget, devicetarget = new.devicetarget,
            languagetarget = new.languagetarget, rules = new.rules, parameters = new.parameters,
            forwardquery = new.forwardquery, metadescription = new.metadescription, metaimage = new.metaimage,
-           deeplink = new.deeplink, variants = new.variants, status = new.status
+           deeplink = new.deeplink, variants = new.variants, experiments = new.experiments,
+           clickid = new.clickid, externalid = new.externalid, metadata = new.metadata, status = new.status
       FROM unnest(accepted) AS new
      WHERE l.user_id = owner AND l.id = new.id;
     IF sent ? 'expiry' THEN
@@ -1396,7 +1577,7 @@ BEGIN
         INSERT INTO outbox (user_id, type, object_id)
         SELECT owner, 'link.updated', link_id
           FROM (SELECT link_id FROM added UNION SELECT link_id FROM removed) moved
-         WHERE has_webhooks(owner) AND link_id <> ALL (changed);
+         WHERE notes_changes(owner) AND link_id <> ALL (changed);
     END IF;
 END $$;
 
@@ -1447,6 +1628,9 @@ BEGIN
             refusal.code := CASE WHEN refusal.detail IS NOT NULL OR place_of(link) = ANY (taken)
                                  THEN 'alias_taken' END;
             taken := taken || place_of(link);
+        END IF;
+        IF many AND refusal.code IS NULL AND is_externalid_taken(link) THEN
+            refusal.code := 'externalid_taken';
         END IF;
         domain := NULL;
         IF link.domain_id IS NOT NULL THEN
@@ -1917,42 +2101,152 @@ CREATE TABLE visit_spools (
 );
 
 CREATE TABLE visitors (
-    tracked_id bigint NOT NULL,
-    visitor    bytea  NOT NULL,
-    seen       date   NOT NULL,  -- the last day (UTC) with a visit
-    variant    text,  -- that the link led to on this day
+    tracked_id bigint      NOT NULL,
+    visitor    bytea       NOT NULL,
+    seen       timestamptz NOT NULL,  -- a visit of the last day (UTC) with one, of which the first is stored
+    variant    text,  -- that the link led to on this day, as experiment_key() names it
     PRIMARY KEY (tracked_id, visitor)
 );
 
--- Visitors who reached an aim on the page of a target: each once for a link.
+-- What visitors did after their visit at `click`, which finds the visit. The labels are copied from it, so that statistics
+-- remain when it is deleted, and are NULL until it is stored.
 CREATE TABLE conversions (
-    tracked_id bigint         NOT NULL,
-    visitor    bytea          NOT NULL,
-    user_id    bigint         NOT NULL,
-    at         timestamptz    NOT NULL DEFAULT now(),
-    variant    text           NOT NULL DEFAULT 'Unknown',
-    name       text           NOT NULL,
-    value      numeric(12, 2) NOT NULL,
-    PRIMARY KEY (tracked_id, visitor)
+    LIKE resources INCLUDING ALL,  -- `created` is the time of the conversion
+    tracked_id bigint      NOT NULL,
+    click      timestamptz NOT NULL,
+    event      text        NOT NULL,
+    order_id   text        NOT NULL DEFAULT '',
+    value      numeric(13, 3) CONSTRAINT refund_too_large CHECK (value >= 0),
+    currency   text        NOT NULL DEFAULT '',
+    source     text        NOT NULL CHECK (source IN ('key', 'page')),
+    problem    text        NOT NULL DEFAULT '',  -- why there is no value, or '' if none was sent
+    labels     jsonb,  -- by dimension, those that are known
+    visitor    bytea  -- of the visit, for 90 days
 );
-CREATE INDEX ON conversions (tracked_id, at);
-CREATE INDEX ON conversions (user_id, at);
+CREATE UNIQUE INDEX ON conversions (tracked_id, click, event, order_id);
+CREATE UNIQUE INDEX ON conversions (user_id, event, order_id) WHERE order_id <> '';
+CREATE INDEX ON conversions (tracked_id, created);
+CREATE INDEX ON conversions (user_id, created);
+CREATE INDEX ON conversions (click) WHERE labels IS NULL;
+CREATE INDEX ON conversions (click) WHERE visitor IS NOT NULL;  -- for the purge
+
+CREATE TRIGGER count_rows_on_insert AFTER INSERT ON conversions
+    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_added_rows();
+CREATE TRIGGER count_rows_on_delete AFTER DELETE ON conversions
+    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_deleted_rows();
+
+-- Return the labels of the visit of a link at this time and its visitor, or nothing. In plpgsql to be planned once.
+CREATE FUNCTION visit_at(link bigint, click timestamptz) RETURNS TABLE (labels jsonb, visitor bytea)
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN QUERY
+    SELECT (SELECT coalesce(jsonb_object_agg(dimension, label), '{}')
+              FROM visit_labels(v) AS known (dimension, label)
+             WHERE label IS NOT NULL),
+           nullif(v.visitor, '')
+      FROM visits v
+     WHERE v.tracked_id = link AND NOT v.bot AND v.at = click
+     LIMIT 1;
+END $$;
+
+-- Count the conversions of a link and their values: `of_all`, and by experiment and variant; both by currency too. Those of
+-- an experiment are of visits from its start to that of the next. In plpgsql to be planned once.
+CREATE FUNCTION link_conversions(owner bigint, link bigint, of_event text)
+RETURNS TABLE (of_all boolean, number integer, variant text, currency text, conversions bigint, converted bigint, value float8)
+LANGUAGE plpgsql STABLE AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    WITH spans AS MATERIALIZED (
+        SELECT number, started, coalesce(lead(started) OVER (ORDER BY number), 'infinity') AS until
+          FROM links, jsonb_to_recordset(experiments) AS e (number integer, started timestamptz)
+         WHERE user_id = owner AND id = link)
+    SELECT grouping(number) = 1, number, variant, currency, count(*),
+           count(DISTINCT coalesce(encode(visitor, 'hex'), click::text)), coalesce(sum(value), 0)::float8
+      FROM (SELECT number, labels ->> 'variant' AS variant, c.currency, visitor, click, value
+              FROM conversions c LEFT JOIN spans ON click >= started AND click < until
+             WHERE c.user_id = owner AND tracked_id = link AND (of_event IS NULL OR event = of_event)) own
+     GROUP BY GROUPING SETS ((), (currency), (number, variant), (number, variant, currency))
+     ORDER BY currency;
+END $$;
+
+-- Return the record of a conversion for linkmgr/features/conversions/repository.py.
+CREATE FUNCTION conversion_record(c conversions) RETURNS jsonb LANGUAGE sql STABLE
+RETURN jsonb_build_object('id', c.id, 'link', c.tracked_id, 'event', c.event, 'order', c.order_id, 'value', c.value,
+                          'currency', c.currency, 'problem', c.problem, 'source', c.source, 'click', c.click,
+                          'date', c.created, 'updated', c.updated, 'labels', coalesce(c.labels, '{}'));
+
+-- Store conversions of links of a user, or of any user without an owner, and return the outcome of each, and the id of what
+-- is stored. Each element of `sent` has its `link`, and its `click` or the digests of its possible `visitors`, whose last
+-- visit counts. It may come `days` after the visit, of which at most `of_click` are stored, and `most` of the user. Those
+-- of a page have a value up to `page_value` of the user. None of that is asked of those of an account that is `restored`. The locks make reports of one click wait for each other.
+CREATE FUNCTION add_conversions(owner bigint, sent jsonb, days integer, of_click integer, most bigint, restored boolean)
+RETURNS TABLE (result text, id bigint) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+BEGIN
+    PERFORM pg_advisory_xact_lock('conversions'::regclass::oid::integer, place)
+       FROM (SELECT DISTINCT hashtext(concat(link, click, visitors)) % 256 AS place
+               FROM jsonb_to_recordset(sent) AS elements (link bigint, click text, visitors text)
+              ORDER BY 1) places;
+    RETURN QUERY
+    WITH resolved AS MATERIALIZED (
+        SELECT s.*, l.user_id, coalesce(s.click, seen) AS visited, least(coalesce(s.at, now()), now()) AS reported,
+               CASE WHEN s.problem <> '' OR s.value IS NULL OR s.source = 'key' OR restored THEN s.problem
+                    WHEN u.page_value IS NULL THEN 'not_allowed'
+                    WHEN s.value > u.page_value THEN 'too_large' ELSE '' END AS refused_value
+          FROM ROWS FROM (jsonb_to_recordset(sent) AS (
+                   link bigint, click timestamptz, visitors text[], at timestamptz, event text, order_id text,
+                   value numeric, currency text, source text, problem text, labels jsonb))
+               WITH ORDINALITY AS s (link, click, visitors, at, event, order_id, value, currency, source, problem,
+                                     labels, number)
+          LEFT JOIN links l ON l.id = s.link AND l.user_id = coalesce(owner, l.user_id)
+          LEFT JOIN users u ON u.id = l.user_id
+          LEFT JOIN LATERAL (SELECT max(seen) AS seen FROM unnest(visitors) AS digest
+                               JOIN visitors v ON v.tracked_id = s.link AND v.visitor = decode(digest, 'hex')
+                              WHERE s.click IS NULL) found ON true),
+    judged AS MATERIALIZED (
+        SELECT r.*,
+               CASE WHEN user_id IS NULL THEN 'no_link'
+                    WHEN visited IS NULL OR reported < visited - interval '5 minutes' THEN 'no_visit'
+                    WHEN reported > visited + make_interval(days => days) THEN 'too_late'
+                    WHEN dense_rank() OVER (PARTITION BY link, visited ORDER BY event, order_id)
+                         + (SELECT count(*) FROM conversions c WHERE c.tracked_id = link AND c.click = visited) > of_click
+                         AND NOT restored
+                      OR (SELECT total FROM public.usage o WHERE o.user_id = r.user_id AND counted = 'conversions') >= most
+                    THEN 'too_many' END AS refusal
+          FROM resolved r),
+    added AS (
+        INSERT INTO conversions AS c (user_id, tracked_id, click, created, event, order_id, value, currency, source,
+                                      problem, labels, visitor)
+        SELECT user_id, link, visited, greatest(reported, visited), event, order_id,
+               CASE WHEN refused_value = '' THEN value END, currency, source, refused_value,
+               coalesce(j.labels, visit.labels), visitor
+          FROM judged j
+          LEFT JOIN LATERAL visit_at(link, visited) visit ON true
+         WHERE refusal IS NULL
+         ORDER BY number
+        ON CONFLICT DO NOTHING
+        RETURNING c.*),
+    noted AS (
+        INSERT INTO outbox (user_id, type, data)
+        SELECT user_id, 'conversion.created', conversion_record(ROW(a.*)::conversions) FROM added a
+         WHERE has_webhooks(user_id) AND NOT restored)
+    SELECT coalesce(refusal, CASE WHEN added.id IS NULL OR j.number > j.first THEN 'duplicate' ELSE 'counted' END),
+           CASE WHEN j.number = j.first THEN added.id END
+      FROM (SELECT *, min(number) OVER (PARTITION BY link, visited, event, order_id) AS first FROM judged) j
+      LEFT JOIN added ON refusal IS NULL AND (added.tracked_id, added.click, added.event, added.order_id)
+                                             = (link, visited, j.event, j.order_id)
+     ORDER BY number;
+END $$;
 
 CREATE TABLE totals (
     tracked_id bigint PRIMARY KEY,
     clicks     bigint NOT NULL,
     visitors   bigint NOT NULL,
     top_labels json,  -- the ten most frequent of each dimension
-    variant_visitors jsonb,  -- in `variant`: visitors by the name of a variant that they got
-    conversions jsonb  -- by the name of a variant, their `value` in hundredths, and by their own `name`
+    experiments jsonb  -- by the number of one: its visitors by variant, in `<number> visits` its visits, and in
+                       -- `<number> decided` the first result that has a winner
 ) WITH (fillfactor = 80);
-
--- Return the sum over all variants of such `conversions`. This is in plpgsql to be planned once.
-CREATE FUNCTION sum_conversions(conversions jsonb) RETURNS bigint LANGUAGE plpgsql IMMUTABLE STRICT AS $$
-BEGIN
-    RETURN (SELECT sum(number::bigint)
-              FROM jsonb_each_text(conversions -> 'conversions') AS variants (variant, number));
-END $$;
 
 -- The clicks of links with `maxclicks`, counted by the redirect, since visits are stored later.
 CREATE TABLE taken_clicks (
@@ -2035,7 +2329,8 @@ SELECT l.*, (SELECT health FROM link_health WHERE link_id = l.id) AS health,
 -- have none yet by their ids.
 CREATE FUNCTION matching_links(owner bigint, q text, ascii text, short_host text, short_alias text, domain bigint,
                                campaign bigint, channel bigint, status text, expired text, password text, clicked text,
-                               health text, since timestamptz, until timestamptz, import bigint, source text)
+                               health text, since timestamptz, until timestamptz, import bigint, source text,
+                               externalid text, ids bigint[], target text, updated_since timestamptz)
 RETURNS TABLE (id bigint) LANGUAGE sql STABLE AS $$
     SELECT id
       FROM (SELECT * FROM links WHERE user_id = owner AND health IS NULL
@@ -2061,6 +2356,10 @@ RETURNS TABLE (id bigint) LANGUAGE sql STABLE AS $$
        AND (until IS NULL OR created < until)
        AND (import IS NULL OR import_id = import)
        AND (source IS NULL OR (source_host = source AND domain_id IS NULL))
+       AND (matching_links.externalid IS NULL OR l.externalid = matching_links.externalid)
+       AND (matching_links.ids IS NULL OR l.id = ANY (matching_links.ids))
+       AND (target IS NULL OR l.url = target)
+       AND (updated_since IS NULL OR l.updated >= updated_since)
 $$;
 
 -- Sums of visits by label. One row for all labels takes less time and space than a row for each. The label 'Unknown' is
@@ -2600,8 +2899,21 @@ BEGIN
        SET visits = r.visits + excluded.visits, labels = add_labels(r.labels, excluded.labels);
 END $$;
 
--- Note the visitors of links and QR codes. Return each, and the variant if it is another one than
--- before.
+-- Return the number and the name of a variant that a visitor got at a time, or NULL: a visit is stored later, when the
+-- link may have other variants.
+CREATE FUNCTION experiment_key(link bigint, at timestamptz, variant text) RETURNS text LANGUAGE plpgsql STABLE STRICT AS $$
+BEGIN
+    RETURN (SELECT number || ' ' || variant
+              FROM (SELECT experiments FROM links WHERE id = link
+                     UNION ALL
+                    SELECT experiments FROM binned_links WHERE id = link) owned,
+                   jsonb_to_recordset(experiments) AS e (number integer, started timestamptz, variants jsonb)
+             WHERE started <= at AND variants @> jsonb_build_array(jsonb_build_object('name', variant))
+             ORDER BY number DESC
+             LIMIT 1);
+END $$;
+
+-- Note the visitors of links and QR codes. Return each, and the key of the variant if it is another one than before.
 CREATE FUNCTION note_visitors(accepted sent_visit[])
 RETURNS TABLE (tracked_id bigint, is_new boolean, variant text) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -2610,9 +2922,10 @@ BEGIN
     WITH arrived AS MATERIALIZED (
         SELECT sent.*, stored.seen AS seen_before, stored.variant AS variant_before
           FROM (SELECT (visit).tracked_id, (visit).visitor,
-                       max(timezone('UTC', (visit).at)::date) AS seen,
-                       (array_agg((visit).variant ORDER BY (visit).at DESC)
-                        FILTER (WHERE (visit).variant <> 'Unknown'))[1] AS variant
+                       max((visit).at) AS seen,
+                       (array_remove(array_agg(experiment_key((visit).tracked_id, (visit).at, (visit).variant)
+                                               ORDER BY (visit).at DESC)
+                                     FILTER (WHERE (visit).variant IS NOT NULL), NULL))[1] AS variant
                   FROM unnest(accepted)
                  WHERE NOT (visit).bot AND (visit).visitor <> ''
                  GROUP BY 1, 2) sent
@@ -2624,12 +2937,14 @@ BEGIN
         SELECT tracked_id, visitor, seen, variant
           FROM arrived
          WHERE seen_before IS NULL
-            OR seen_before <= seen
-               AND (seen_before, variant_before)
-                   IS DISTINCT FROM (seen, coalesce(variant, variant_before))
+            OR date_trunc('day', seen_before, 'UTC') <= seen
+               AND (date_trunc('day', seen_before, 'UTC'), variant_before)
+                   IS DISTINCT FROM (date_trunc('day', seen, 'UTC'), coalesce(variant, variant_before))
          ORDER BY tracked_id, visitor
         ON CONFLICT (tracked_id, visitor) DO UPDATE
-           SET seen = excluded.seen, variant = coalesce(excluded.variant, v.variant))
+           SET seen = CASE WHEN excluded.seen < date_trunc('day', v.seen, 'UTC') + interval '24 hours'
+                           THEN v.seen ELSE excluded.seen END,
+               variant = coalesce(excluded.variant, v.variant))
     SELECT tracked_id, seen_before IS NULL,
            CASE WHEN variant_before IS DISTINCT FROM variant THEN variant END
       FROM arrived;
@@ -2664,36 +2979,32 @@ LANGUAGE plpgsql AS $$
 BEGIN
     WITH noted AS MATERIALIZED (
         SELECT * FROM note_visitors(accepted)),
-    variants AS (
-        SELECT tracked_id, CASE WHEN bool_or(is_own) THEN variant ELSE 'Other' END AS label,
-               sum(visitors) AS visitors
-          FROM (SELECT tracked_id, variant, 1, false FROM noted WHERE variant IS NOT NULL
+    variants AS (  -- the number of an experiment, and that of visitors or visits of a variant
+        SELECT tracked_id, split_part(key, ' ', 1) || unit AS number, substring(key FROM ' (.*)') AS name, count(*) AS added
+          FROM (SELECT tracked_id, variant, '' FROM noted WHERE variant IS NOT NULL
                  UNION ALL
-                SELECT tracked_id, label, 0, true
-                  FROM unnest(sums) WHERE dimension = 'variant' AND NOT bot
-               ) numbers (tracked_id, variant, visitors, is_own)
-         GROUP BY tracked_id, variant
-        HAVING sum(visitors) > 0)
-    INSERT INTO totals AS t (tracked_id, clicks, visitors, top_labels, variant_visitors)
+                SELECT (visit).tracked_id, experiment_key((visit).tracked_id, (visit).at, (visit).variant), ' visits'
+                  FROM unnest(accepted)
+                 WHERE NOT (visit).bot AND (visit).variant IS NOT NULL) keys (tracked_id, key, unit)
+         WHERE key IS NOT NULL
+         GROUP BY 1, 2, 3)
+    INSERT INTO totals AS t (tracked_id, clicks, visitors, top_labels, experiments)
     SELECT tracked_id, sum(clicks), sum(visitors),
            CASE WHEN sum(clicks) > 0 THEN top_labels(tracked_id, tops) END,
-           sum_labels(jsonb_build_object('variant', jsonb_build_object(variant, of_variant)))
-           FILTER (WHERE of_variant > 0)
-      FROM (SELECT tracked_id, CASE WHEN bot THEN 0 ELSE visits END, 0, NULL, 0
+           sum_labels(jsonb_build_object(number, jsonb_build_object(name, of_variant))) FILTER (WHERE of_variant > 0)
+      FROM (SELECT tracked_id, CASE WHEN bot THEN 0 ELSE visits END, 0, NULL, NULL, 0
               FROM unnest(sums) WHERE dimension = ''
              UNION ALL
-            SELECT tracked_id, 0, 1, NULL, 0 FROM noted WHERE is_new
+            SELECT tracked_id, 0, 1, NULL, NULL, 0 FROM noted WHERE is_new
              UNION ALL
-            SELECT tracked_id, 0, 0, label, visitors FROM variants
-           ) added (tracked_id, clicks, visitors, variant, of_variant)
+            SELECT tracked_id, 0, 0, number, name, added FROM variants
+           ) added (tracked_id, clicks, visitors, number, name, of_variant)
      GROUP BY tracked_id
      ORDER BY tracked_id
     ON CONFLICT (tracked_id) DO UPDATE
        SET clicks = t.clicks + excluded.clicks, visitors = t.visitors + excluded.visitors,
            top_labels = coalesce(excluded.top_labels, t.top_labels),
-           variant_visitors = coalesce(
-               add_labels(coalesce(t.variant_visitors, '{}'), excluded.variant_visitors),
-               t.variant_visitors);
+           experiments = coalesce(add_labels(coalesce(t.experiments, '{}'), excluded.experiments), t.experiments);
 END $$;
 
 CREATE FUNCTION add_minutes(accepted sent_visit[]) RETURNS void LANGUAGE plpgsql AS $$
@@ -2788,6 +3099,7 @@ CREATE TABLE imports (
     finished    timestamptz,
     last_item   bigint,  -- of all channels, at its end
     first_id    bigint      NOT NULL DEFAULT nextval('tracked_ids'),  -- below those of new links
+    actor       jsonb       DEFAULT nullif(current_setting('linkmgr.actor', true), '')::jsonb,  -- of what it changes
     part        numeric     GENERATED ALWAYS AS (  -- that is done: reading is half of it, unknown for a service
                 CASE WHEN state = 'done' AND size > 0 THEN 1
                      WHEN size > 0
@@ -2873,12 +3185,6 @@ BEGIN
         PERFORM require_rows(noun || 's', owner, ARRAY[sent], noun || '_unknown');
     END IF;
     RETURN nullif(coalesce(sent, stored), 0);
-END $$;
-
--- In plpgsql, because PostgreSQL before 18 plans a function in SQL anew in each transaction.
-CREATE FUNCTION has_webhooks(owner bigint) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
-BEGIN
-    RETURN EXISTS (SELECT FROM webhooks WHERE user_id = owner AND active);
 END $$;
 
 -- The users who get the events of audits: administrators with webhooks, and 0, whose events are the audit trail.

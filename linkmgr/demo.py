@@ -6,10 +6,12 @@ from typing import Any
 import psycopg2
 
 from linkmgr.core import keys
+from linkmgr.core.database.statements import rows
 from linkmgr.core.errors import AppError
 from linkmgr.core.fields.bodies import load
 from linkmgr.core.fields.resource import Stored
 from linkmgr.core.settings import settings
+from linkmgr.features.conversions import repository as conversions
 from linkmgr.features.scoped_keys.schema import KEYS
 from linkmgr.features.utm.schema import UTM_TEMPLATES
 from linkmgr.repository import account, channels, overlay, plans, users
@@ -109,6 +111,25 @@ def _user(name: str, *, admin: bool = False, plan: str | None = None) -> int:
     return int(register(members | {"planid": plan_ids.get(plan)}, admin=admin)["id"])
 
 
+def _sell(user_id: int) -> None:
+    """Let some of the visitors of links buy bread."""
+    visits = rows(
+        """
+        SELECT v.tracked_id AS link, v.at::text AS click
+          FROM links l JOIN visits v ON v.tracked_id = l.id
+         WHERE l.user_id = %(user_id)s AND NOT v.bot
+         ORDER BY v.at DESC
+        """,
+        user_id=user_id,
+    )
+    sale = {"event": "sale", "currency": "EUR", "source": "key", "problem": ""}
+    sold = [
+        sale | visit | {"at": visit["click"], "order_id": f"B-{1000 + number}", "value": 4.5 + number % 7}
+        for number, visit in enumerate(visits[::40])
+    ]
+    conversions.add(user_id, sold, is_restored=True)
+
+
 def _add_rows(user_id: int) -> None:
     def add(stored: Stored, **body: Any) -> int:
         return stored.add(user_id, body)
@@ -169,6 +190,7 @@ def _add_rows(user_id: int) -> None:
     for code in _CODES:
         channels.assign(user_id, shelf, add(QR_CODES, **code), type="qr")
     demo_visits.add(user_id)
+    _sell(user_id)
 
 
 def seed(*, with_demo: bool) -> dict[str, str]:

@@ -37,9 +37,11 @@ from tests.support.foreign_services import start_service  # noqa: F401 - a fixtu
 from tests.support.imported import run_import, small_batches  # noqa: F401 - fixtures
 from tests.support.interstitials import show  # noqa: F401 - fixtures
 from tests.support.keyring import make_key, make_restricted  # noqa: F401 - fixtures
+from tests.support.mailbox import _shared_box, post, post_of, start_mailbox, tls  # noqa: F401 - fixtures
 from tests.support.markers import pytest_collection, pytest_collection_modifyitems, pytest_configure  # noqa: F401 - hooks
 from tests.support.own_plan import on_plan  # noqa: F401 - a fixture
 from tests.support.pages import PASSWORD, console  # noqa: F401 - a fixture
+from tests.support.provider import provider, shared_provider, with_provider  # noqa: F401 - fixtures
 from tests.support.receivers import deliver, receiver  # noqa: F401 - fixtures
 from tests.support.refusals import refusal  # noqa: F401 - a fixture
 from tests.support.reports import bob_link, free, link, visited  # noqa: F401 - fixtures

@@ -59,7 +59,7 @@ def test_an_update_changes_only_what_was_sent(alice: Client, sql: Callable[..., 
 
 def test_a_new_password_ends_the_sessions_and_a_new_email_does_not(app: Flask, alice: Client) -> None:
     with app.app_context():
-        session_store.add_session(alice.id, session=b"digest")
+        session_store.add_session(alice.id, session=b"digest", asks_code=True)
         alice.put("/api/account/update", {"email": "new@example.org"})
         session = session_store.find_session(b"digest")
         assert session
@@ -68,7 +68,7 @@ def test_a_new_password_ends_the_sessions_and_a_new_email_does_not(app: Flask, a
         assert session_store.find_session(b"digest") is None
 
 
-def test_the_default_domain_is_one_of_the_account_and_changes_no_link_of_the_api(alice: Client, bob: Client) -> None:
+def test_the_default_domain_is_one_of_the_account_and_of_links_that_ask_for_it(alice: Client, bob: Client) -> None:
     domain = {"domain": "https://go.example.com"}
     row_id = alice.add("/api/domain/add", domain)
     assert alice.get("/api/account").get_json()["data"]["domain"] is None
@@ -77,9 +77,22 @@ def test_the_default_domain_is_one_of_the_account_and_changes_no_link_of_the_api
     assert changed["data"]["domain"] == domain["domain"]
     link = alice.post("/api/url/add", {"url": "https://example.com"}).get_json()
     assert link["shorturl"].startswith(f"{BASE_URL}/")
+    assert "https://go.example.com" in link["warnings"][0]
+    for members, place in (({"domain": "default"}, domain["domain"]), ({"domain": ""}, BASE_URL)):
+        link = alice.post("/api/url/add", {"url": "https://example.com/a", **members}).get_json()
+        assert (link["shorturl"].rpartition("/")[0], link.get("warnings")) == (place, None)
+    urls = [{"url": "https://example.com/b", "domain": "default"}, *({"url": f"https://example.com/{n}"} for n in "cd")]
+    bulk = alice.post("/api/urls/bulk", {"urls": urls}).get_json()
+    places = [link["shorturl"].rpartition("/")[0] for link in bulk["results"]]
+    assert (places, len(bulk["warnings"])) == ([domain["domain"], BASE_URL, BASE_URL], 1)
     assert bob.put("/api/account/update", domain).get_json()["code"] == "domain_unknown"
 
     assert alice.put("/api/account/update", {"domain": ""}).get_json()["data"]["domain"] is None
+    assert alice.put("/api/account/update", {"domain": "default"}).status_code == 400
+    link = alice.post("/api/url/add", {"url": "https://example.com/e", "domain": "default"}).get_json()
+    assert link["shorturl"].startswith(f"{BASE_URL}/")
     alice.put("/api/account/update", domain)
+    linked = [link["id"] for link in alice.get("/api/urls").get_json()["data"]["urls"]]
+    alice.post("/api/urls/bulk/delete", {"ids": linked})
     assert alice.delete(f"/api/domain/{row_id}/delete").status_code == 200
     assert alice.get("/api/account").get_json()["data"]["domain"] is None

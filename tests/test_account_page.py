@@ -116,13 +116,32 @@ def test_a_new_password_ends_other_sessions_and_keeps_this_one(app: Flask, conso
     )
 
 
+@pytest.mark.parametrize(
+    ("password", "sentence"),
+    [
+        ("mB4$xQ9", "The new password must have at least 8 characters."),
+        ("12345678", "The new password is common or easy to guess."),
+        ("Password1", "The new password is common or easy to guess."),
+        ("alice@example.com", "The new password is common or easy to guess."),
+        ("a" * 1024, "The new password is common or easy to guess."),
+    ],
+)
+def test_new_passwords_of_the_console_are_neither_short_nor_common(
+    app: Flask, console: FlaskClient, admin: Client, password: str, sentence: str
+) -> None:
+    assert sentence in send(console, "/account/password", password=password, current_password=PASSWORD)
+    signed_in(app)
+    form = {"username": "carol", "email": "alice@example.com", "password": password, "current_password": PASSWORD}
+    assert sentence in signed_in(app, "admin@example.com").post("/console/administration/users/new", data=form).text
+
+
 def test_a_user_who_forgot_the_password_sets_a_new_one_by_a_link(
     app: Flask, admin: Client, alice: Client, sql: Callable[..., list[Row]]
 ) -> None:
     console = by_link(app, admin, alice)
     assert "password-password" not in console.get("/account").text
-    assert "has been changed" in send(console, "/account/password", password="remembered")
-    signed_in(app, password="remembered")
+    assert "has been changed" in send(console, "/account/password", password="remembered horse")
+    signed_in(app, password="remembered horse")
     assert "password-password" in console.get("/account").text
     assert "Your current password is wrong." in send(console, "/account/password", password="taken over")
 

@@ -43,11 +43,76 @@ def test_each_session_has_its_browser_and_system_and_this_one_is_marked(app: Fla
     signed_in(app, alice, "\x80 no browser")
     rows = listed(browser)
     assert [re.sub(SINCE, "", row) for row in rows] == [
-        "Firefox on Linux This browser Signed in",
-        "Unknown browser Signed in Sign out",
-        "Mobile Safari on iOS Signed in Sign out",
+        "Firefox on Linux This browser Signed in , last used just now",
+        "Unknown browser Signed in , last used just now Sign out",
+        "Mobile Safari on iOS Signed in , last used just now Sign out",
     ]
     assert all(re.search(SINCE, row) for row in rows)
+
+
+def test_a_session_has_its_country_and_when_it_was_last_used_to_ten_minutes(
+    app: Flask, alice: Client, sql: Sql
+) -> None:
+    browser, away = app.test_client(), app.test_client()
+    away.environ_base["REMOTE_ADDR"] = "8.8.8.8"
+    for client in (browser, away):
+        client.post("/login", data={"email": "alice", "password": PASSWORD})
+    sql("UPDATE sessions SET used = used - interval '9 minutes' RETURNING 1")
+    before = sql("SELECT xmin::text, place FROM sessions ORDER BY place")
+    assert [row["place"] for row in before] == ["", "United States"]
+    assert ["9 minutes ago" in row for row in listed(browser)] == [True, True]
+    assert "8.8.8.8" not in str(sql("SELECT row_to_json(s)::text AS row FROM sessions s"))
+    assert sql("SELECT xmin::text, place FROM sessions ORDER BY place") == before  # a page writes nothing
+    sql("UPDATE sessions SET used = used - interval '2 minutes' RETURNING 1")
+    listed(browser)
+    assert ["just now" in row for row in listed(browser)] == [True, False]
+    assert "United States" in listed(browser)[1]
+
+
+@pytest.mark.parametrize("source", ["api", "command", "console"])
+def test_a_session_by_a_link_of_an_administrator_says_so_on_every_page(
+    app: Flask, admin: Client, alice: Client, source: str
+) -> None:
+    browser, manager = app.test_client(), signed_in(app, admin)
+    if source == "api":
+        path = login_path(admin, alice)
+    else:
+        text = (
+            app.test_cli_runner().invoke(args=["users", "login", "alice"]).output
+            if source == "command"
+            else manager.post(
+                f"/console/administration/users/{alice.id}/login", data={"current_password": PASSWORD}
+            ).text
+        )
+        path = "/login/" + re.findall(r"/login/([\w-]{43})", text)[0]
+    browser.post(path)
+    said = "An administrator made the link with which this browser signed in."
+    assert [said in browser.get(page).text for page in ("/account", "/console", "/console/links")] == [True] * 3
+    assert said not in manager.get("/account").text
+
+
+def test_a_cookie_opens_nothing_on_a_branded_domain(app: Flask, alice: Client, sql: Sql) -> None:
+    alice.add("/api/domain/add", {"domain": "https://brand.example.org"})
+    link = alice.post(
+        "/api/url/add", {"url": "https://example.com", "domain": "https://brand.example.org", "custom": "gone"}
+    )
+    sql("UPDATE links SET expiry = now() - interval '1 day' WHERE id = %(id)s RETURNING 1", id=link.get_json()["id"])
+    cookie = signed_in(app, alice).get_cookie("linkmgr")
+    assert cookie
+    headers = {"Host": "brand.example.org", "Cookie": f"linkmgr={cookie.value}"}
+    visitor = app.test_client(use_cookies=False)
+    for path in (
+        "/account",
+        "/console",
+        "/console/links",
+        "/login",
+        "/login/code",
+        "/account/factors",
+        "/account/confirm",
+    ):
+        assert visitor.get(path, headers=headers).status_code == 404, path
+    stopped = visitor.get("/gone", headers=headers)
+    assert (stopped.status_code, "/console/links/" in stopped.text) == (410, False)
 
 
 def test_a_session_of_a_login_link_has_its_browser_too(app: Flask, admin: Client, alice: Client) -> None:

@@ -31,11 +31,11 @@ def test_results_have_the_order_of_the_request(alice: Client) -> None:
     body = send(alice, {"url": f"{PAGE}/1", "custom": "first"}, {"url": "no"}, {"url": f"{PAGE}/2", "custom": "second"})
     assert (body["created"], body["failed"]) == (2, 1)
     first, invalid, second = body["results"]
-    assert first == {"index": 0, "id": first["id"], "shorturl": "http://127.0.0.1:5000/first"}
+    assert first == {"index": 0, "id": first["id"], "shorturl": "http://127.0.0.1:5000/first", "is_new": True}
     message = "url must be a URL that begins with http:// or https://."
     errors = [{"field": "url", "code": "invalid", "message": message}]
     assert invalid == {"index": 1, "error": 1, "code": "invalid", "message": message, "errors": errors}
-    assert second == {"index": 2, "id": second["id"], "shorturl": "http://127.0.0.1:5000/second"}
+    assert second == {"index": 2, "id": second["id"], "shorturl": "http://127.0.0.1:5000/second", "is_new": True}
     assert second["id"] > first["id"]
 
 
@@ -73,6 +73,8 @@ def test_the_same_url_alone_is_one_link_as_with_single_creates(alice: Client) ->
     second, first, *others = [result["id"] for result in body["results"]]
     assert [first, *others] == [existing, second, existing]
     assert second != existing
+    assert [result["is_new"] for result in body["results"]] == [True, False, False, False]
+    assert [warning.partition(":")[0] for warning in body["warnings"]] == ["urls[1]", "urls[2]", "urls[3]"]
     assert alice.get("/api/urls").get_json()["data"]["result"] == 2
 
 
@@ -225,7 +227,8 @@ def test_a_malformed_element_fails_alone(alice: Client, element: Any) -> None:
 
 
 def test_warnings_name_the_element(alice: Client) -> None:
-    body = send(alice, {"url": f"{PAGE}/1"}, {"url": PAGE, "alias": "a"}, {"url": PAGE, "pixels": ["x"]}, {"url": "no"})
+    sent: list[Any] = [{"url": PAGE, "alias": "a"}, {"url": f"{PAGE}/2", "pixels": ["x"]}, {"url": "no"}]
+    body = send(alice, {"url": f"{PAGE}/1"}, *sent)
     assert body["warnings"] == [
         "urls[1]: The member 'alias' is unknown and was ignored. Did you mean 'custom'?",
         "urls[2]: pixels: an element that is not an id was ignored.",

@@ -91,25 +91,8 @@ def converted(alice: Client, sql: Sql, store: Store) -> tuple[int, int]:
     campaign, link = factories.campaign(sql, alice.id), factories.link(sql, alice.id)
     factories.assign(sql, campaign, [link])
     store([visit(link), visit(link, 60)])
-    for number, days in enumerate((0, 60)):
-        sql(
-            """
-            INSERT INTO conversions (tracked_id, visitor, user_id, at, name, value)
-            VALUES (%(link)s, decode(lpad(%(number)s::text, 2, '0'), 'hex'), %(user)s,
-                    now() - make_interval(days => %(days)s), '', 0)
-            RETURNING 1
-            """,
-            link=link,
-            user=alice.id,
-            number=number,
-            days=days,
-        )
-    counted = '{"conversions": {"Unknown": 1, "B": 1}, "name": {"": 2}}'
-    sql(
-        "UPDATE totals SET conversions = %(counted)s WHERE tracked_id = %(link)s RETURNING 1",
-        counted=counted,
-        link=link,
-    )
+    for days in (0, 60):
+        factories.conversion(sql, alice.id, link=link, created=datetime.now(UTC) - timedelta(days=days))
     return campaign, link
 
 

@@ -278,8 +278,7 @@ def test_the_result_of_an_experiment_comes_before_the_chart_and_the_tables(
     tested = alice.add("/api/url/add", {"url": "https://example.com/", "variants": variants})
     sold, plain = factories.link(sql, alice.id), factories.link(sql, alice.id)
     store([visit(link) for link in (tested, sold, plain)])
-    totals = """{"conversions": {"Unknown": 1}, "value": {"Unknown": 100}, "name": {"": 1}}"""
-    sql("UPDATE totals SET conversions = %(all)s WHERE tracked_id = %(id)s RETURNING 1", all=totals, id=sold)
+    factories.conversion(sql, alice.id, link=sold)
     for link, is_first in ((tested, True), (sold, True), (plain, False)):
         page = get(console, f"/console/links/{link}")
         assert (page.index('id="conversions"') < page.index('class="chart"')) == is_first

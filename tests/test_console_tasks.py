@@ -356,12 +356,15 @@ def test_the_variant_that_won_is_seen_after_two_clicks_without_scrolling(
     link = alice.add("/api/url/add", body)
     now = datetime.now(UTC)
     store(Visited(link, now - timedelta(hours=n), b"%d" % n, variant=("Blue", "Green")[n % 2]) for n in range(400))
-    totals = """{"conversions": {"Blue": 20, "Green": 120}}"""
-    sql("UPDATE totals SET conversions = %(all)s WHERE tracked_id = %(id)s RETURNING 1", all=totals, id=link)
+    counts = '{"1": {"Blue": 200, "Green": 200}}'
+    sql("UPDATE totals SET experiments = %(all)s WHERE tracked_id = %(id)s RETURNING 1", all=counts, id=link)
+    for name, number in {"Blue": 20, "Green": 90}.items():
+        for _ in range(number):
+            factories.conversion(sql, alice.id, link=link, labels=f'{{"variant": "{name}"}}')
     person.browser.click("Home")
     person.browser.wait_for_text("Which button?")
     person.click("Which button?", f"/console/links/{link}")
-    person.browser.wait_for_text("Green is the best:")
+    person.browser.wait_for_text("Green is better:")
     assert person.steps <= 2
     place = "return document.querySelector('#conversions strong').getBoundingClientRect().bottom <= innerHeight"
     assert person.browser.run(place)

@@ -1,282 +1,357 @@
-"""Conversions: once for each visitor of a link, and nothing of others."""
+"""Conversions: what is stored of a report, by click id and by visitor, from keys, pages and files."""
 
-import io
 import json
-import zipfile
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from flask import Flask
-from flask.testing import FlaskClient
 
-from linkmgr.features.conversions.results import interval
-from linkmgr.repository import purge
+from linkmgr.features.conversions import amounts, clicks
+from linkmgr.features.conversions import repository as conversions
+from linkmgr.visits import counting
 from tests.conftest import Client
-from tests.support import factories
 from tests.support.factories import Sql
-from tests.support.pages import signed_in, words
 from tests.support.races import at_once
-from tests.support.rollups import FOLLOW_VISITS
 from tests.support.shortlinks import ANDROID, Make, Short
 from tests.support.targets import FIREFOX
 
-VARIANTS = [{"name": name, "url": f"https://example.com/{name}", "weight": 1} for name in "AB"]
 HOME = "192.0.2.7"
+SALE = {"event": "sale", "order": "A-1", "value": 29.9, "currency": "EUR"}
+
+
+def click_of(target: str) -> str:
+    return target.partition("lm_click=")[2][: clicks.LENGTH]
+
+
+def setup(client: Client) -> dict[str, Any]:
+    data: dict[str, Any] = client.get("/api/conversions/setup").get_json()["data"]
+    return data
+
+
+def listed(client: Client, query: str = "") -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = client.get(f"/api/conversions?{query}").get_json()["data"]["conversions"]
+    return found
 
 
 def fetch(app: Flask, url: str, *, agent: str = FIREFOX, address: str = HOME, **others: Any) -> None:
     answer = app.test_client().get(url, headers={"User-Agent": agent}, environ_base={"REMOTE_ADDR": address}, **others)
     assert (answer.status_code, answer.mimetype, answer.headers["Cache-Control"]) == (200, "image/gif", "no-store")
-    assert answer.data.startswith(b"GIF89a")
 
 
-def results(alice: Client, link: Short) -> dict[str, Any]:
-    data: dict[str, Any] = alice.get(f"/api/url/{link.id}/conversions").get_json()["data"]
-    return data
+def send(app: Flask, script: str, body: Any, address: str = HOME) -> None:
+    answer = app.test_client().post(
+        script.removesuffix(".js"),
+        data=json.dumps(body) if isinstance(body, dict) else body,
+        headers={"User-Agent": ANDROID, "Content-Type": "text/plain", "Origin": "https://shop.example",
+                 "Sec-Fetch-Site": "cross-site"},
+        environ_base={"REMOTE_ADDR": address},
+    )  # fmt: skip
+    assert (answer.status_code, answer.headers["Access-Control-Allow-Origin"]) == (204, "*")
 
 
 @pytest.fixture
 def link(short: Make) -> Short:
-    """An experiment with a visitor."""
-    link = short(variants=VARIANTS)
+    return short(clickid=True, url="https://shop.example/?utm_source=news")
+
+
+@pytest.fixture
+def click(link: Short) -> str:
+    """The click id of a visit that is stored."""
+    target = link.redirect_target(address=HOME)
+    link.wait_for_clicks(1)
+    return click_of(target)
+
+
+def test_a_target_gets_the_click_id_that_finds_its_visit(alice: Client, link: Short, sql: Sql) -> None:
+    target = link.redirect_target(address=HOME)
+    assert target.startswith("https://shop.example/?utm_source=news&lm_click=")
+    link.wait_for_clicks(1)
+    assert alice.post("/api/conversions", {"click": click_of(target)} | SALE).get_json()["result"] == "counted"
+    [found] = listed(alice)
+    assert (found["link"], found["labels"]["utm_source"], found["labels"]["browser"]) == (link.id, "news", "Firefox")
+    assert sql("SELECT click = (SELECT at FROM visits) AS same FROM conversions") == [{"same": True}]
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [{"agent": "Googlebot/2.1"}, {"Purpose": "prefetch"}, {"method": "HEAD"}],
+)
+def test_bots_prefetches_and_head_requests_get_no_click_id(link: Short, request_: dict[str, Any]) -> None:
+    assert "lm_click" not in str(link.ask(**request_).headers.get("Location"))
+
+
+def test_who_wants_privacy_gets_no_click_id_and_is_not_counted(
+    make_app: Any, alice: Client, link: Short, click: str
+) -> None:
+    app = make_app(respect_dnt="1")
+    headers = {"User-Agent": FIREFOX, "Sec-GPC": "1"}
+    assert "lm_click" not in app.test_client().get(link.path, headers=headers).headers["Location"]
+    fetch(app, f"{setup(alice)['image']}?click={click}", environ_overrides={"HTTP_SEC_GPC": "1"})
+    assert listed(alice) == []
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ({"url": "https://e.org/#top"}, "https://e.org/?lm_click={}#top"),
+        ({"url": "https://e.org/?a=1&lm_click=old"}, "https://e.org/?a=1&lm_click={}"),
+        ({"parameters": [["b", "2"]]}, "https://example.com/page?b=2&lm_click={}"),
+        ({"clickid": False}, "https://example.com/page"),
+    ],
+)
+def test_the_id_is_a_parameter_of_the_target(short: Make, columns: dict[str, Any], expected: str) -> None:
+    target = short(**{"clickid": True} | columns).redirect_target()
+    assert target == expected.format(click_of(target))
+
+
+def test_a_frame_gets_no_click_id(short: Make) -> None:
+    assert "lm_click" not in short(clickid=True, type="frame").ask().text
+
+
+def test_the_account_and_the_domain_turn_click_ids_on(alice: Client, short: Make, sql: Sql) -> None:
+    link, branded = short(), short()
+    branded.brand()
+    sql("UPDATE domains SET clickid = true RETURNING 1")
+    target = branded.app.test_client().get(
+        branded.path, base_url="https://go.example.org", headers={"User-Agent": FIREFOX}
+    )
+    assert "lm_click" in target.headers["Location"]
+    assert "lm_click" not in link.redirect_target()
+    assert alice.put("/api/conversions/setup", {"clickid": True}).get_json()["data"]["clickid"] is True
+    assert "lm_click" in link.redirect_target()
+
+
+def test_an_event_and_an_order_count_once_and_without_an_order_once_for_a_click(
+    alice: Client, link: Short, click: str
+) -> None:
+    def result(**sent: Any) -> str:
+        answer = alice.post("/api/conversions", {"click": click} | sent).get_json()
+        assert answer["counted"] == (answer["result"] == "counted") == (answer["id"] is not None)
+        return str(answer["result"])
+
+    assert [result(**SALE), result(**SALE)] == ["counted", "duplicate"]
+    assert result(**SALE | {"order": "A-2"}) == "counted"
+    assert [result(event="lead"), result(event="lead"), result(), result()] == ["counted", "duplicate"] * 2
+    other = click_of(link.redirect_target(address="192.0.2.8"))
+    assert [result(click=other, **SALE), result(click=other, event="lead")] == ["duplicate", "counted"]
+    assert {row["event"] for row in listed(alice)} == {"conversion", "lead", "sale"}
+
+
+def test_labels_follow_when_the_visit_is_stored_after_its_conversion(
+    app: Flask, alice: Client, link: Short, sql: Sql
+) -> None:
+    now = round(datetime.now(UTC).timestamp(), 6)
+    with app.app_context():
+        click = clicks.click_id(link.id, now)
+    assert alice.post("/api/conversions", {"click": click}).get_json()["result"] == "counted"
+    assert listed(alice)[0]["labels"] == {}
     link.redirect_target(address=HOME)
     link.wait_for_clicks(1)
-    return link
+    sql("UPDATE visits SET at = to_timestamp(%(at)s) RETURNING 1", at=now)
+    with app.app_context():
+        conversions.add_labels()
+    assert listed(alice)[0]["labels"]["utm_source"] == "news"
 
 
-def test_a_visitor_is_counted_once_for_a_link_with_the_value_and_the_variant(
-    located: Flask, alice: Client, link: Short
+def test_the_purge_of_visits_keeps_conversions_and_their_labels(
+    app: Flask, alice: Client, click: str, sql: Sql
 ) -> None:
-    pixel = results(alice, link)["pixel"]
-    for query in ("?value=29.90&name=Signed+up", "?value=5", ""):
-        fetch(located, pixel + query)
-    found = results(alice, link)
-    assert (found["visits"], found["visitors"], found["conversions"], found["value"]) == (1, 1, 1, 29.9)
-    [winner] = [variant for variant in found["variants"] if variant["visitors"]]
-    assert link.redirect_target(address=HOME) == winner["url"]
-    low, high = interval(1, 1)
-    assert (winner["conversions"], winner["value"], winner["rate"], winner["low"], winner["high"]) == (
-        1, 29.9, 1, low, high,
+    alice.post("/api/conversions", {"click": click})
+    sql("DELETE FROM visits")
+    sql("UPDATE conversions SET click = click - interval '91 days' RETURNING 1")
+    with app.app_context():
+        conversions.add_labels()
+        conversions.forget_visitors(100)
+    assert listed(alice)[0]["labels"]["browser"] == "Firefox"
+    assert sql("SELECT visitor FROM conversions") == [{"visitor": None}]
+
+
+@pytest.mark.parametrize(("days", "result"), [(30, "counted"), (31, "too_late")])
+def test_a_click_counts_for_30_days(app: Flask, alice: Client, link: Short, days: int, result: str) -> None:
+    at = datetime.now(UTC) - timedelta(days=days) + timedelta(minutes=1)
+    with app.app_context():
+        click = clicks.click_id(link.id, at.timestamp())
+    assert alice.post("/api/conversions", {"click": click}).get_json()["result"] == result
+
+
+@pytest.mark.parametrize(("day", "result"), [("2026-11-30", "counted"), ("2026-12-01", "no_visit")])
+def test_a_visitor_of_october_is_recognized_in_december_for_30_days(
+    *, app: Flask, alice: Client, short: Make, sql: Sql, day: str, result: str
+) -> None:
+    """By the keys of two months, of which the first is that of October."""
+    link, seen = short(), datetime(2026, 10, 31, 12, tzinfo=UTC)
+    at = datetime.fromisoformat(f"{day} 11:00:00+00:00")
+    with app.app_context():
+        visitor = counting.visitor_of(link.id, HOME, FIREFOX, seen.timestamp())
+    moved = datetime.now(UTC) - at  # the clock of the database
+    sql(
+        "INSERT INTO visitors VALUES (%(link)s, decode(%(visitor)s, 'hex'), %(seen)s) RETURNING 1",
+        link=link.id, visitor=visitor, seen=seen + min(moved, timedelta()),
     )  # fmt: skip
-    assert found["winner"] is None  # of one visitor
+    sent = {"link": link.id, "ip": HOME, "agent": FIREFOX, "at": f"{at + min(moved, timedelta()):%Y-%m-%d %H:%M:%S}"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(counting, "visitor_of", _shifted(counting.visitor_of, min(moved, timedelta())))
+        assert alice.post("/api/conversions", sent).get_json()["result"] == result
 
 
-def test_nothing_is_stored_of_strangers_of_old_visits_and_of_unknown_tokens(
-    located: Flask, alice: Client, link: Short, short: Make, sql: Sql
+def _shifted(visitor_of: Any, moved: timedelta) -> Any:
+    return lambda link, address, agent, at: visitor_of(link, address, agent, at - moved.total_seconds())
+
+
+def test_without_a_click_id_the_visitor_is_recognized(located: Flask, alice: Client, bob: Client, short: Make) -> None:
+    link, agent = short(), f"{FIREFOX} {'App ' * 200}"  # of which visits have the beginning
+    link.redirect_target(address=HOME, agent=agent)
+    link.wait_for_clicks(1)
+    body = {"link": link.id, "ip": f"::ffff:{HOME}", "agent": agent, "value": "5.50"}
+    assert bob.post("/api/conversions", body).get_json()["code"] == "link_unknown"
+    assert alice.post("/api/conversions", body | {"ip": "192.0.2.8"}).get_json()["result"] == "no_visit"
+    assert [alice.post("/api/conversions", body).get_json()["result"] for _ in range(2)] == ["counted", "duplicate"]
+    image = alice.get(f"/api/url/{link.id}/conversions").get_json()["data"]["image"]
+    fetch(located, f"{image}?event=lead", agent=agent)
+    fetch(located, f"{image}?event=lead&order=7", agent=ANDROID)
+    fetch(located, image.replace(f"/{link.id}.", f"/{link.id + 1}."), agent=agent)
+    assert [(row["event"], row["source"], row["value"]) for row in listed(alice)] == [
+        ("lead", "page", None), ("conversion", "key", 5.5)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"value": -1}, {"value": True}, {"value": 1e18}, {"value": "NaN"}, {"value": "1,5"}, {"currency": "EURO"},
+     {"currency": "ABC"}, {"event": "x" * 51}, {"order": "x" * 101}, {"click": "x"}, {"at": "now"}, {"click": ""}],
+)  # fmt: skip
+def test_what_a_key_sends_must_be_exact(alice: Client, click: str, wrong: dict[str, Any]) -> None:
+    assert alice.post("/api/conversions", {"click": click} | SALE | wrong).status_code == 400
+    assert listed(alice) == []
+
+
+def test_forged_foreign_and_deleted_ids_store_nothing(
+    *, app: Flask, alice: Client, bob: Client, link: Short, click: str, sql: Sql
 ) -> None:
-    pixel = results(alice, link)["pixel"]
-    id_, _, signature = pixel.rpartition("/")[2].removesuffix(".gif").partition(".")
-    fetch(located, pixel, agent=ANDROID)
-    fetch(located, pixel, address="192.0.2.8")
-    fetch(located, results(alice, short())["pixel"])  # of a link that the visitor did not use
-    fetch(located, f"/c/{int(id_) + 1}.{signature}.gif")
-    fetch(located, "/c/unknown.gif")
-    age = "UPDATE visitors SET seen = timezone('UTC', now())::date - %(days)s::int RETURNING 1"
-    sql(age, days=31)
-    fetch(located, pixel)
-    assert sql("SELECT * FROM conversions") == []
-    sql(age, days=30)
-    fetch(located, pixel, query_string={"value": "nan", "name": "\0 " + "x" * 60})
-    stored = sql("SELECT name, value FROM conversions")
-    assert [(row["name"], float(row["value"])) for row in stored] == [("x" * 50, 0)]
+    with app.app_context():
+        future = clicks.click_id(link.id, datetime.now(UTC).timestamp() + 3600)
+    forged = [click[:-1] + ("A" if click[-1] != "A" else "B"), "B" + click[1:], "_" * clicks.LENGTH, future]
+    for sent in forged:
+        assert alice.post("/api/conversions", {"click": sent}).get_json()["result"] == "no_visit"
+        send(app, setup(alice)["script"], {"click": sent})
+    assert bob.post("/api/conversions", {"click": click}).get_json()["result"] == "no_visit"
+    send(app, setup(bob)["script"], {"click": click})
+    for body in ("", "[]", "{", "x" * 5000, {"click": 7}, {"click": click, "event": "x" * 3000}, "\xff"):
+        send(app, setup(alice)["script"], body)
+    send(app, "/c/unknown.js", {"click": click})
+    alice.delete(f"/api/url/{link.id}/delete")
+    assert alice.post("/api/conversions", {"click": click}).get_json()["result"] == "no_visit"
+    assert sql("SELECT FROM conversions") == []
 
 
-def test_another_visit_renews_the_last_day_and_the_variant(link: Short, sql: Sql) -> None:
-    visitor = "SELECT seen = timezone('UTC', now())::date AS today, variant FROM visitors"
-    before = sql(visitor)
-    sql("UPDATE visitors SET seen = seen - 20, variant = NULL RETURNING 1")
-    link.redirect_target(address=HOME)
-    link.wait_for_clicks(2)
-    assert sql(visitor) == before
-    assert before in ([{"today": True, "variant": name}] for name in "AB")
-    assert sql("SELECT visitors FROM totals") == [{"visitors": 1}]
+@pytest.mark.parametrize(
+    ("text", "value", "problem"),
+    [("29,90", 29.9, ""), ("29.9", 29.9, ""), ("1.234,56 €", 1234.56, ""), ("$1,234.56", 1234.56, ""),
+     ("CHF 1'234.50", 1234.5, ""), ("1 234,5", 1234.5, ""), ("1.234.567", 1234567, ""), ("0", 0, ""),
+     ("1.234", None, "unreadable"), ("-5", None, "unreadable"), ("NaN", None, "unreadable"),
+     ("1e18", None, "unreadable"), ("9" * 12, None, "too_large"), ("9" * 99, None, "unreadable"), ("", None, "")],
+)  # fmt: skip
+def test_amounts_of_pages_are_read_as_people_write_them(text: str, value: float | None, problem: str) -> None:
+    found, _, why = amounts.read(text, "")
+    assert (found and float(found), why) == (value, problem) or (found == "0" and value == 0)
 
 
-def test_a_visit_without_a_variant_leaves_a_visitor_the_last_one(link: Short, sql: Sql) -> None:
-    before = sql("SELECT variant FROM visitors")
-    sql("UPDATE links SET variants = '[]' RETURNING 1")
-    sql("UPDATE visitors SET seen = seen - 1 RETURNING 1")
-    link.redirect_target(address=HOME)
-    link.wait_for_clicks(2)
-    assert sql("SELECT variant FROM visitors WHERE seen = timezone('UTC', now())::date") == before
+def test_a_value_of_a_page_counts_up_to_the_bound_of_the_owner(app: Flask, alice: Client, click: str) -> None:
+    def report(order: str, value: Any) -> None:
+        send(app, setup(alice)["script"], {"click": click, "event": "sale", "order": order, "value": value})
+
+    report("1", "29,90 €")
+    alice.put("/api/conversions/setup", {"page_value": 100})
+    report("2", "100,00")
+    report("3", 100.01)
+    report("4", "x")
+    alice.put("/api/conversions/setup", {"page_value": 0})
+    report("5", 1)
+    assert [(row["value"], row["currency"], row["problem"]) for row in reversed(listed(alice))] == [
+        (None, "EUR", "not_allowed"), (100, "", ""), (None, "", "too_large"), (None, "", "unreadable"),
+        (None, "", "not_allowed"),
+    ]  # fmt: skip
 
 
-def test_an_address_has_60_pixels_a_minute_and_still_gets_the_image(
-    located: Flask, alice: Client, link: Short, sql: Sql
+def test_of_many_reports_of_a_click_ten_are_stored_and_of_the_same_order_one(
+    app: Flask, alice: Client, click: str, sql: Sql
 ) -> None:
-    pixel = results(alice, link)["pixel"]
+    script = setup(alice)["script"]
+    at_once(60, lambda n: send(app, script, {"click": click, "order": "A-1"}, address=f"192.0.2.{n}"))
+    assert len(listed(alice)) == 1
+    at_once(60, lambda n: send(app, script, {"click": click, "order": f"B-{n}"}, address=f"192.0.2.{n}"))
+    assert len(sql("SELECT FROM conversions")) == conversions.MAX_OF_PAGE
+    many = [{"click": click, "order": f"C-{n}"} for n in range(1000)]
+    answer = alice.post("/api/conversions/batch", {"conversions": many}).get_json()
+    assert answer["counted"] == conversions.MAX_OF_CLICK - conversions.MAX_OF_PAGE
+    assert {row["result"] for row in answer["results"]} == {"counted", "too_many"}
+
+
+def test_an_account_has_a_bound(alice: Client, click: str, sql: Sql, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conversions, "MAX_ROWS", 1)
+    results = [alice.post("/api/conversions", {"click": click, "order": f"{n}"}).get_json()["result"] for n in range(2)]
+    assert results == ["counted", "too_many"]
+
+
+def test_reports_at_once_answer_each_and_repeat_with_a_key(alice: Client, click: str) -> None:
+    body = {"conversions": [{"click": click} | SALE, {"click": click} | SALE, {"click": "x" * 24}]}
+    answers = [
+        alice.post("/api/conversions/batch", body, headers={"Idempotency-Key": "1"}).get_json() for _ in range(2)
+    ]
+    assert answers[0] == answers[1]
+    assert [row["result"] for row in answers[0]["results"]] == ["counted", "duplicate", "no_visit"]
+    assert alice.post("/api/conversions/batch", {"conversions": [{"click": click, "value": -1}]}).status_code == 400
+
+
+def test_a_csv_is_imported(alice: Client, click: str) -> None:
+    rows = ("Click,Event,Order,Value,Currency,At", f'{click},sale,1,"29,90",EUR,', f"{click},sale,1,5,EUR,",
+            f"{click},,,x,,")  # fmt: skip
+    text = "\r\n".join(rows)
+    answer = alice.post("/api/conversions/import", data=text.encode(), headers={"Content-Type": "text/csv"}).get_json()
+    assert answer["counted"] == 1
+    assert [(row["line"], row["result"]) for row in answer["failed"]] == [(3, "duplicate"), (4, "invalid")]
+    assert listed(alice)[0]["value"] == 29.9
+    assert (
+        alice.post("/api/conversions/import", data=b"\xff\xfe", headers={"Content-Type": "text/csv"}).status_code == 400
+    )
+
+
+def test_a_conversion_is_listed_read_refunded_and_deleted(alice: Client, bob: Client, click: str) -> None:
+    row_id = alice.post("/api/conversions", {"click": click} | SALE).get_json()["id"]
+    path = f"/api/conversion/{row_id}"
+    read = alice.get(path)
+    assert (read.get_json()["data"]["value"], read.get_json()["data"]["order"]) == (29.9, "A-1")
+    changed = alice.put(f"{path}/update", {"refund": 10.5}, headers={"If-Match": read.headers["ETag"]})
+    assert changed.get_json()["data"]["value"] == 19.4
+    assert alice.put(f"{path}/update", {"refund": 1}, headers={"If-Match": read.headers["ETag"]}).status_code == 412
+    assert alice.put(f"{path}/update", {"refund": 20}).get_json()["code"] == "refund_too_large"
+    assert alice.put(f"{path}/update", {"value": 5, "currency": "USD"}).get_json()["data"]["currency"] == "USD"
+    assert alice.put(f"{path}/update", {"value": 5, "refund": 1}).status_code == 400
+    assert [bob.get(path).status_code, bob.put(f"{path}/update", {"value": 1}).status_code] == [404, 404]
+    for query, number in {"event=sale": 1, "event=lead": 0, "source=key&currency=USD": 1, "order=A-1&link=1": 0,
+                          "from=2020-01-01&to=2020-02-01": 0}.items():  # fmt: skip
+        assert len(listed(alice, query)) == number, query
+    lines = alice.get("/api/conversions/export.csv").text.splitlines()
+    assert (lines[0].split(",")[:4], len(lines)) == (["id", "link", "event", "order"], 2)
+    assert bob.delete(f"{path}/delete").status_code == 404
+    assert alice.delete(f"{path}/delete").status_code == 200
+    assert listed(alice) == []
+
+
+def test_an_address_has_60_reports_a_minute(app: Flask, alice: Client, click: str, sql: Sql) -> None:
     sql(
         """
         INSERT INTO rate_windows (bucket, count, until) VALUES ('pixel:192.0.2.7', 60, now() + interval '50 seconds')
         RETURNING 1
         """
     )
-    fetch(located, pixel)
-    assert results(alice, link)["conversions"] == 0
+    send(app, setup(alice)["script"], {"click": click})
+    assert listed(alice) == []
 
 
-def test_a_browser_that_wants_privacy_now_is_not_counted(make_app: Any, alice: Client, link: Short) -> None:
-    app, pixel = make_app(respect_dnt="1"), results(alice, link)["pixel"]
-    fetch(app, pixel, environ_overrides={"HTTP_SEC_GPC": "1"})
-    app.test_client().head(pixel, headers={"User-Agent": FIREFOX}, environ_base={"REMOTE_ADDR": HOME})
-    assert results(alice, link)["conversions"] == 0
-    fetch(app, pixel)
-    assert results(alice, link)["conversions"] == 1
-
-
-def test_a_server_reports_conversions_with_a_key(alice: Client, bob: Client, short: Make) -> None:
-    link, agent = short(), f"{FIREFOX} {'App ' * 200}"  # of which visits have the beginning
-    link.redirect_target(address=HOME, agent=agent)
-    link.wait_for_clicks(1)
-    body = {"link": link.id, "ip": f"::ffff:{HOME}", "agent": agent, "value": 5, "name": "Bought"}
-    assert bob.post("/api/conversions", body).get_json()["code"] == "link_unknown"
-    assert alice.post("/api/conversions", body | {"ip": "192.0.2.8"}).get_json()["counted"] is False
-    assert [alice.post("/api/conversions", body).get_json()["counted"] for _ in range(2)] == [True, False]
-    assert results(alice, link)["value"] == 5
-    for wrong in ({"value": -1}, {"value": True}, {"value": 1e10}, {"ip": "home"}, {"name": "x" * 51}, {"agent": ""}):
-        assert alice.post("/api/conversions", body | wrong).status_code == 400, wrong
-    assert bob.get(f"/api/url/{link.id}/conversions").status_code == 404
-
-
-def test_a_link_has_20_names_and_others_count_as_other(alice: Client, link: Short, sql: Sql) -> None:
-    sql(
-        """
-        UPDATE totals SET conversions = jsonb_build_object('name', (SELECT jsonb_object_agg(n, 1)
-                                                                      FROM generate_series(1, 19) n))
-         WHERE tracked_id = %(id)s RETURNING 1
-        """,
-        id=link.id,
-    )
-    for number, name in enumerate(("The last", "One more", "7"), 7):
-        link.redirect_target(address=f"192.0.2.{number}")
-        link.wait_for_clicks(number - 5)
-        body = {"link": link.id, "ip": f"192.0.2.{number}", "agent": FIREFOX, "name": name}
-        assert alice.post("/api/conversions", body).get_json()["counted"]
-    assert [row["name"] for row in sql("SELECT name FROM conversions ORDER BY at")] == ["The last", "Other", "7"]
-
-
-def test_conversions_at_the_same_time_are_counted_exactly_on_the_page_and_in_the_api(
-    *, located: Flask, alice: Client, link: Short, console: FlaskClient, sql: Sql, executed: list[str]
-) -> None:
-    def come_back_and_buy(number: int) -> None:
-        address = f"192.0.2.{50 + number // 2}"
-        link.redirect_target(address=address)
-        fetch(located, f"{pixel}?value=1000.55", address=address)
-
-    pixel = results(alice, link)["pixel"]
-    for number in range(10):
-        link.redirect_target(address=f"192.0.2.{50 + number}")
-    link.wait_for_clicks(11)
-    at_once(20, come_back_and_buy, threads=4)
-    found = results(alice, link)
-    assert {row["name"]: (row["conversions"], row["value"]) for row in found["variants"] if row["conversions"]} == {
-        row["variant"]: (row["count"], row["sum"])
-        for row in sql("SELECT variant, count(*), sum(value)::float8 FROM conversions GROUP BY variant")
-    }
-    assert (found["conversions"], found["value"]) == (10, 10005.5)
-    executed.clear()
-    page = words(console.get(f"/console/links/{link.id}").text)
-    assert len(executed) <= 4  # with that of the session
-    assert "<dt>conversions</dt><dd>10</dd>" in page
-    assert "Their value is 10,005.50." in page
-
-
-@pytest.mark.usefixtures("drop_past_months")
-def test_conversions_are_deleted_with_their_visitors(
-    app: Flask, alice: Client, short: Make, link: Short, sql: Sql
-) -> None:
-    other = short()
-    other.redirect_target(address=HOME)
-    other.wait_for_clicks(1)
-    for row in (link, other):
-        assert alice.post("/api/conversions", {"link": row.id, "ip": HOME, "agent": FIREFOX}).get_json()["counted"]
-    sql("SELECT create_partition(now() - interval '91 days')")
-    sql("UPDATE users SET plan_id = (SELECT id FROM plans WHERE name = 'Free') RETURNING 1")
-    sql("UPDATE visits SET at = at - interval '91 days' WHERE tracked_id = %(id)s RETURNING 1", id=link.id)
-    sql(FOLLOW_VISITS)
-    with app.app_context():
-        purge.purge()
-    assert sql("SELECT tracked_id FROM conversions") == [{"tracked_id": other.id}]
-    assert results(alice, link)["conversions"] == 1  # as its visits and visitors, which are counted for ever
-
-
-@pytest.mark.parametrize(
-    ("conversions", "visitors", "low", "high"),
-    [(0, 0, 0, 1), (0, 10, 0, 0.2775), (5, 10, 0.2366, 0.7634), (10, 10, 0.7225, 1), (50, 1000, 0.0381, 0.0653)],
-)
-def test_the_interval_is_that_of_wilson(conversions: int, visitors: int, low: float, high: float) -> None:
-    assert interval(conversions, visitors) == pytest.approx((low, high), abs=5e-5)
-
-
-def test_the_interval_of_no_and_of_all_visitors_ends_exactly_there() -> None:
-    ends = {(interval(0, visitors)[0], interval(visitors, visitors)[1]) for visitors in range(300)}
-    assert ends == {(0, 1)}
-
-
-def test_statistics_have_conversions_and_their_value_by_time_variant_and_link(alice: Client, link: Short) -> None:
-    link.redirect_target(address="192.0.2.8")
-    link.wait_for_clicks(2)
-    alice.post("/api/conversions", {"link": link.id, "ip": HOME, "agent": FIREFOX, "value": 2.5})
-    [name] = [variant["name"] for variant in results(alice, link)["variants"] if variant["conversions"]]
-    counted = {"conversions": 1, "value": 2.5}
-
-    def read(query: str) -> dict[str, Any]:
-        data: dict[str, Any] = alice.get(f"/api/stats?{query}").get_json()["data"]
-        return data
-
-    both = "metrics=clicks,visitors,conversions,value&"
-    assert read(f"{both}by=time:day&period=7d")["rows"][-1] | {"time": ""} == {
-        "time": "", "clicks": 2, "visitors": 2, **counted
-    }  # fmt: skip
-    assert read(f"{both}ids={link.id}")["totals"] == {"clicks": 2, "visitors": 2, **counted}
-    rows = {row["variant"]: row for row in read(f"metrics=conversions,value&by=variant&ids={link.id}")["rows"]}
-    assert rows[name] == {"variant": name, **counted}
-    assert read("metrics=conversions&by=time:day,target&period=24h")["rows"][-1]["conversions"] == 1
-    assert read("metrics=value&by=campaign")["rows"] == [{"campaign": None, "value": 2.5}]
-    assert read(f"metrics=conversions&variant=-{name}")["totals"] == {"conversions": 0}
-    answer = alice.get("/api/stats?metrics=conversions&by=country")
-    assert (answer.status_code, answer.get_json()["message"]) == (
-        400,
-        "metrics cannot have conversions and value with country: they are counted by time, variant, target, campaign, "
-        "channel, domain.",
-    )
-
-
-def converted(sql: Sql, user_id: int, link_id: int, value: str) -> None:
-    sql(
-        """
-        INSERT INTO conversions (tracked_id, visitor, user_id, at, variant, name, value)
-        VALUES (%(link_id)s, %(visitor)s::text::bytea, %(user_id)s, now(), '', '', %(value)s::text::numeric)
-        RETURNING 1
-        """,
-        link_id=link_id,
-        visitor=f"visitor {value}",
-        user_id=user_id,
-        value=value,
-    )
-
-
-def test_sums_of_values_are_decimal_everywhere(app: Flask, alice: Client, sql: Sql) -> None:
-    values = ("0.10", "0.20", "133.2", "266.10", "99999999.99")
-    for value in values:
-        converted(sql, alice.id, factories.link(sql, alice.id), value)
-    total, query = "100000399.59", "metrics=value&period=7d"
-    for by in ("campaign", "variant", "channel", "time:month"):
-        answer = alice.get(f"/api/stats?{query}&by={by}").text
-        assert answer.count(f'"value":{total}') == 2, answer  # a row, and the totals
-        assert f",{total}\n" in alice.get(f"/api/stats.csv?{query}&by={by}").text.replace("\r", "")
-    page = signed_in(app).get("/console/statistics?period=7d").text
-    assert "399.590" not in page
-    assert "399.589" not in page
-
-
-def test_an_account_export_has_no_conversions_of_links_in_the_bin(alice: Client, sql: Sql) -> None:
-    kept, binned = (factories.link(sql, alice.id) for _ in range(2))
-    for link_id in (kept, binned):
-        converted(sql, alice.id, link_id, "29.9")
-    assert alice.delete(f"/api/url/{binned}/delete?bin=1").status_code == 200
-    with zipfile.ZipFile(io.BytesIO(alice.get("/api/account/export").data)) as archive:
-        lines = {name: archive.read(name).splitlines() for name in ("links.jsonl", "conversions.jsonl")}
-    assert [json.loads(line)["target"] for line in lines["conversions.jsonl"]] == [kept]
-    assert [json.loads(line)["id"] for line in lines["links.jsonl"]] == [kept]
-    assert b'"value":29.9}' in lines["conversions.jsonl"][0]
+def test_the_script_is_small_and_has_the_name_of_the_parameter(make_app: Any, alice: Client) -> None:
+    answer = make_app(click_parameter="ref").test_client().get(setup(alice)["script"])
+    assert (answer.mimetype, answer.headers["Cross-Origin-Resource-Policy"]) == ("text/javascript", "cross-origin")
+    assert len(answer.data) <= 1024
+    assert b'"ref"' in answer.data

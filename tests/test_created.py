@@ -14,6 +14,7 @@ NAMED = {
     "bio": {"id", "alias", "shorturl"},
     "campaign": {"id", "domain", "campaign", "public", "rotator", "list"},
     "key": {"id", "key"},
+    "member": {"id", "url"},
     "qr": {"id", "link"},
     "user": {"message"},
     "webhook": {"id", "secret"},

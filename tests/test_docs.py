@@ -16,6 +16,8 @@ from selenium.webdriver.common.keys import Keys
 
 from linkmgr.core.error_catalogue import CATALOGUE
 from linkmgr.core.settings import RELEASE
+from linkmgr.document.document import pages_of
+from linkmgr.visits.dimensions import DIMENSIONS, TOPS
 from tests.conftest import ROOT, Client
 from tests.support.browser import Browser
 from tests.support.document import contents, document
@@ -66,15 +68,74 @@ def test_over_the_rate_limit_a_browser_gets_a_page_and_a_program_json(
     app_with: Callable[..., Flask], alice: Client, headers: dict[str, str], mimetype: str
 ) -> None:
     reader = app_with(rate_limit="1 per minute").test_client()
-    shown, refused = (reader.get("/api/docs", headers=headers) for _ in range(2))
+    shown, refused = (reader.get("/api/docs?counted=1", headers=headers) for _ in range(2))
     assert (shown.status_code, shown.headers["X-RateLimit-Remaining"]) == (200, "0")
     assert (refused.status_code, refused.mimetype) == (429, mimetype)
     assert refused.headers["Retry-After"].isdigit()
     assert reader.get("/api/account", headers=headers).mimetype == "application/json"
 
 
+def test_reading_takes_no_request_from_a_limit(app_with: Callable[..., Flask], alice: Client) -> None:
+    reader, key = app_with(rate_limit="1 per minute").test_client(), {"Authorization": f"Bearer {alice.key}"}
+    first = reader.get("/api/docs").text
+    for path in ["/api/docs", "/api/openapi.json", "/api/docs/changes", *docs_paths(first)] * 2:
+        for headers in ({}, key):
+            assert reader.get(path, headers=headers).headers["X-RateLimit-Remaining"] == "1", path
+    assert int(reader.get("/api/account", headers=key).headers["X-RateLimit-Remaining"]) == 599, "of the plan"
+    partly = [reader.get("/api/openapi.json?tags=Links").status_code for _ in range(2)]
+    assert partly == [200, 429], "it is computed"
+
+
+def test_the_page_of_links_has_at_most_3000_words(app: Flask) -> None:
+    [section] = re.findall(
+        '<section class="card".*</section>', app.test_client().get("/api/docs/links").text, re.DOTALL
+    )
+    text = re.sub("<[^>]+>", " ", re.sub("</?(?:code|b|a|span|small)\\b[^>]*>", "", section))
+    assert len(html.unescape(text).split()) <= 3000
+
+
+def test_an_example_shows_an_object_once(app: Flask) -> None:
+    text = html.unescape(app.test_client().get("/api/docs/links").text)
+    examples = re.findall('aria-label="Response">(.*?)</pre>', text, re.DOTALL)
+    assert '"record": {...}' in examples[1]
+    assert sum(text.count('"haspassword"') for text in examples) == 1
+
+
+def test_the_examples_of_statistics_have_labels_of_their_dimension() -> None:
+    statistics = document()["components"]["schemas"]["Statistics"]["properties"]
+    shown = {name: next(iter(schema["examples"][0])) for name, schema in statistics.items() if name in TOPS}
+    assert shown == {dimension.top: dimension.example for dimension in DIMENSIONS if dimension.top}
+    assert {**shown, "topReferrers": "t.co"} == shown, "of which `socialCount` counts the clicks"
+
+
+def test_each_page_has_a_title_of_its_own(app: Flask) -> None:
+    first = app.test_client().get("/api/docs").text
+    texts = [first, *(app.test_client().get(path).text for path in (*docs_paths(first), "/api/docs/changes"))]
+    titles = [re.findall("<title>(.*?) · linkmgr</title>", text)[0] for text in texts]
+    assert len({*titles}) == len(titles)
+    assert {"API", "QR codes · API"} < {*titles}
+
+
+@pytest.mark.parametrize(("path", "place"), [("/api/", "/api/docs"), ("/docs", "/api/docs"), ("/docs/", "/api/docs"),
+                                             ("/openapi.json", "/api/openapi.json")])  # fmt: skip
+def test_paths_that_people_try_lead_to_the_documentation(app: Flask, path: str, place: str) -> None:
+    answer = app.test_client().get(path, headers=BROWSER)
+    assert (answer.status_code, answer.headers["Location"]) == (302, place)
+
+
+def test_a_program_that_requests_the_root_of_the_api_gets_an_error_that_names_the_documentation(alice: Client) -> None:
+    answer = alice.get("/api")
+    assert (answer.status_code, "/api/docs" in answer.get_json()["message"]) == (404, True)
+
+
+def test_a_link_can_have_the_alias_docs(app: Flask, alice: Client) -> None:
+    alice.add("/api/url/add", {"url": "https://example.com/docs", "custom": "docs"})
+    assert app.test_client().get("/docs").headers["Location"] == "https://example.com/docs"
+    assert app.test_client().get("/openapi.json", headers={"Host": "else.example"}).status_code == 404
+
+
 def test_every_member_of_every_body_has_a_row_with_its_type_and_an_example(page: str) -> None:
-    for section, routes in contents():
+    for section, routes in pages_of(contents()):
         anchor = section.title.lower().replace(" ", "-")
         bodies = [route.operation.body for route in routes if route.operation.body]
         members = {name: example for body in bodies for name, example in examples(body).items()}
@@ -104,7 +165,8 @@ def test_the_rules_that_the_specification_leaves_open_are_on_it(page: str) -> No
 
 
 def test_code_and_bold_text_may_span_lines(page: str) -> None:
-    assert re.findall(r"`|\*\*", page) == []
+    prose = re.sub("<pre.*?</pre>", "", page, flags=re.DOTALL)
+    assert re.findall(r"`|\*\*", prose) == []
     assert "<code>The member &#39;alias&#39; is unknown" in " ".join(page.split())
 
 

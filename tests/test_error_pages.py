@@ -63,7 +63,7 @@ def test_a_program_that_accepts_json_gets_json(app: Flask) -> None:
     assert (answer.get_json()["error"], answer.get_json()["code"]) == (1, "no_such_page")
 
 
-@pytest.mark.parametrize("path", ["/api", "/api/nowhere", "/api/account", "/healthz/", "/healthz"])
+@pytest.mark.parametrize("path", ["/api/nowhere", "/api/account", "/healthz/", "/healthz"])
 def test_paths_that_only_programs_request_never_return_a_page(app: Flask, path: str) -> None:
     for method in ("GET", "POST"):
         answer = asked(app, path, method, Accept=CHROMIUM)

@@ -10,8 +10,9 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
-from datetime import UTC, datetime
+import tomllib
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,13 @@ import openapi_generator_cli
 import pytest
 
 from tests.conftest import MANY, Client
+from tests.support import factories
+from tests.support.busy import busy_at_first
 from tests.support.document import document
+from tests.support.factories import Sql
+from tests.support.receivers import Deliver, Receiver, subscribe
+from tests.support.servers import free_port, is_open
+from tests.support.targets import wait_until
 from tests.support.visited import Store, Visited
 
 CLIENTS = Path(__file__).parent / "clients"
@@ -202,59 +209,145 @@ def test_spectral_has_no_warning_that_its_configuration_does_not_explain(folder:
     assert json.loads(run(*command, folder=folder)) == []
 
 
-@pytest.mark.clients
-def test_a_client_of_the_model_context_protocol_uses_twelve_tools(base: str, alice: Client) -> None:
+@pytest.fixture
+def mcp_url(base: str, request: pytest.FixtureRequest) -> Iterator[str]:
+    """The URL of the MCP server over HTTP, which has no key of its own, or "" for one that the client starts."""
     if not MCP_PYTHON.exists():
-        pytest.skip("fastmcp is missing: make clients")
-    program = CLIENTS / "mcp_client.py"
-    assert json.loads(run(MCP_PYTHON, program, base, alice.key or "", ROOT / "deploy", folder=CLIENTS)) == {
-        "tools": 12,
-        "is_small": True,
-        "headers": [],
-        "created": f"{base}/first",
-        "updated": ["First", True],
-        "clicks": 3,
+        pytest.skip("mcp is missing: make clients")
+    if request.param == "stdio":
+        yield ""
+        return
+    port = free_port()
+    program = ROOT / "deploy" / "mcp" / "linkmgr_mcp.py"
+    with subprocess.Popen((MCP_PYTHON, program, "--http", str(port)), env=os.environ | {"API_URL": base}) as process:
+        wait_until(lambda: is_open(port))
+        yield f"http://127.0.0.1:{port}/mcp"
+        process.terminate()
+
+
+@pytest.mark.clients
+@pytest.mark.parametrize("mcp_url", ["stdio", "http"], indirect=True)
+def test_a_client_of_the_model_context_protocol_does_six_tasks(
+    mcp_url: str, base: str, alice: Client, store: Store
+) -> None:
+    sale = alice.add("/api/url/add", {"url": "https://example.com/sale", "metatitle": "Sale", "custom": "sale"})
+    last_month = datetime.now(UTC).replace(day=1) - timedelta(days=1)
+    store([Visited(sale, last_month)] * 2)
+    store(
+        [Visited(alice.add("/api/url/add", {"url": f"https://example.com/{n}"}), datetime.now(UTC)) for n in range(9)]
+    )
+    arguments = base, alice.key or "", ROOT / "deploy" / "mcp", mcp_url
+    seen = json.loads(run(MCP_PYTHON, CLIENTS / "mcp_client.py", *arguments, folder=CLIENTS))
+    assert seen.pop("size") < 35_000
+    assert re.fullmatch(
+        r"refused: The answer has [0-9,]+ characters, and at most 20,000 are shown. Ask for less: "
+        "send a smaller `limit` or a shorter `period` or fewer names in `by`.",
+        seen.pop("long"),
+    )
+    assert seen == {
+        "tools": 13,
+        "undescribed": [],
+        "untitled": [],
+        "paths": [],
+        "reads": ["find_links", "list_campaigns", "list_domains", "read_account", "read_link", "read_statistics"],
+        "destroys": ["delete_link", "update_link"],
+        "unknown": seen["unknown"],
+        "created": [f"{base}/first", True, ["data", "error", "record", "short"]],
+        "updated": "https://example.com/2",
+        "most": [["Sale", f"{base}/sale", 2]],
+        "left": seen["left"],
+        "restored": f"{base}/first",
+        "final": "refused: 'bin' cannot be chosen: it is always 1.",
+        "shorter": True,
+        "left out": ["characters are left out here.", "first"],
         "code": True,
-        "refused": True,
-        "left": ["seeded"],
+        "taken": seen["taken"],
+        "missing": "refused: 'link_id' is needed.",
     }
+    assert "Did you mean 'custom'?" in seen["unknown"]
+    assert "alias_taken" in seen["taken"]
+    assert ("first" in seen["left"], "seeded" in seen["left"]) == (False, True)
+
+
+SETTINGS = {"AUTHOR": "Ada", "REPOSITORY": "https://example.org/linkmgr", "LICENSE": "MIT"}
 
 
 @pytest.fixture(scope="module")
 def sdk() -> Path:
-    run("make", "sdk", folder=ROOT)
+    run("make", "sdk", *(f"{name}={value}" for name, value in SETTINGS.items()), folder=ROOT)
     return ROOT / "var" / "sdk"
 
 
-def example(package: Path, base: str, key: str) -> str:
-    """Return the code in the README of a package, for a service and a key."""
-    [code] = re.findall(r"```\w+\n(.*?)```", (package / "README.md").read_text(), re.DOTALL)
-    return str(code).replace("https://go.example.org", base).replace("your API key", key)
+@pytest.fixture
+def example(
+    base: str, alice: Client, sql: Sql, receiver: Receiver, deliver: Deliver
+) -> Iterator[Callable[[Path, str], tuple[str, list[str]]]]:
+    """Return the code in the README of a package for a busy service with 102 links, a call of its last function, and
+    the arguments of this: the headers and the body of a webhook."""
+    for _ in range(101):
+        factories.link(sql, alice.id)
+    _, secret = subscribe(alice, receiver.url, "campaign.created")
+    alice.add("/api/campaign/add", {"name": "Spring"})
+    deliver()
+    [sent] = receiver.received
+
+    with busy_at_first(base) as proxy:
+
+        def read(package: Path, call: str) -> tuple[str, list[str]]:
+            [code] = re.findall(r"```\w+\n(.*?)```", (package / "README.md").read_text(), re.DOTALL)
+            for text, value in (
+                ("https://go.example.org", proxy), ("your API key", alice.key), ("secret of the webhook", secret)
+            ):  # fmt: skip
+                code = code.replace(text, value)
+            return code + call, [json.dumps(sent.headers), sent.body.decode()]
+
+        yield read
 
 
 def seen(output: str, base: str) -> None:
-    assert re.sub(r"\w{8}\b", "ALIAS", output, count=2).splitlines() == [
-        f"{base}/ALIAS", f"{base}/ALIAS 0", f"{base}/seeded 3", "missing There is no link with this id."
-    ]  # fmt: skip
+    """Check that a program created a link, listed all, was refused one, and verified a webhook, but no changed one."""
+    lines = sorted(output.splitlines())
+    assert lines[:2] == ["200", "400"]
+    assert f"{base}/seeded 3" in lines
+    assert lines[-1] == "missing There is no link with this id."
+    assert len([line for line in lines if line.startswith(base)]) == 104
 
 
 @pytest.mark.clients
-def test_the_package_for_python_is_installed_and_used(sdk: Path, tmp_path: Path, base: str, alice: Client) -> None:
+def test_the_package_for_python_is_installed_and_used(
+    sdk: Path, tmp_path: Path, base: str, example: Callable[[Path, str], tuple[str, list[str]]]
+) -> None:
+    project = tomllib.loads((sdk / "python" / "pyproject.toml").read_text())["project"]
+    assert [project["authors"][0]["name"], project["urls"]["Repository"], project["license"]] == [*SETTINGS.values()]
     run(sys.executable, "-m", "venv", "venv", folder=tmp_path)
     python = tmp_path / "venv" / "bin" / "python"
     run(python, "-m", "pip", "install", "--quiet", sdk / "python", folder=tmp_path)
-    seen(run(python, "-c", example(sdk / "python", base, alice.key or ""), folder=tmp_path), base)
+    code, arguments = example(
+        sdk / "python",
+        "import json, sys\nheaders, body = json.loads(sys.argv[1]), sys.argv[2].encode()\n"
+        "print(receive(headers, body))\nprint(receive(headers, body + b' '))",
+    )
+    seen(run(python, "-c", code, *arguments, folder=tmp_path), base)
 
 
 @pytest.mark.clients
-def test_the_package_of_npm_is_installed_and_used(sdk: Path, packages: Path, base: str, alice: Client) -> None:
+def test_the_package_of_npm_is_installed_and_used(
+    sdk: Path, packages: Path, base: str, example: Callable[[Path, str], tuple[str, list[str]]]
+) -> None:
     need(node="nodejs", npm="npm")
     folder, package = packages.parents[1], sdk / "typescript"
+    stated = json.loads((package / "package.json").read_text())
+    assert [stated["author"], stated["repository"], stated["license"]] == [*SETTINGS.values()]
     run("npm", "install", "--silent", "--no-audit", "--no-fund", folder=package)
     run("npm", "pack", "--silent", package, folder=folder)
     [packed] = folder.glob("linkmgr-client-*.tgz")
     (folder / "use").mkdir()
     run("npm", "install", "--silent", "--no-audit", "--no-fund", packed, folder=folder / "use")
-    (folder / "use" / "use.ts").write_text(example(package, base, alice.key or ""))
+    code, arguments = example(
+        package,
+        "declare const process: { argv: string[] };\nconst [, , headers, body] = process.argv;\n"
+        "for (const text of [body, `${body} `]) receive(JSON.parse(headers), text).then(console.log);",
+    )
+    (folder / "use" / "use.ts").write_text(code)
     run(COMPILER, "--strict", "--target", "es2022", "--module", "commonjs", "use.ts", folder=folder / "use")
-    seen(run("node", "use.js", folder=folder / "use"), base)
+    seen(run("node", "use.js", *arguments, folder=folder / "use"), base)

@@ -148,36 +148,30 @@ def test_refused_bots_of_an_account_are_no_clicks(tiny: Client, run_import: Impo
     assert clicks_of(tiny, "sale") == (50, 20)
 
 
-def test_conversions_of_an_account_are_restored_for_its_visitors(
-    alice: Client, bob: Client, run_import: Import, sql: Sql
-) -> None:
-    conversion = {"target": 7, "time": f"{NOW - timedelta(hours=1):%Y-%m-%d %H:%M:%S.%f}", "visitor": "ab" * 16}
+def test_conversions_of_an_account_are_restored(alice: Client, bob: Client, run_import: Import, sql: Sql) -> None:
+    at = f"{NOW - timedelta(hours=1):%Y-%m-%d %H:%M:%S.%f}"
+    labels = {"variant": "A", "country": "Peru", "kind": "x", "color": "red"}
+    sale = {"link": 7, "click": at, "date": at, "event": "sale", "order": "A-1", "value": 2.5, "currency": "EUR",
+            "source": "page", "problem": "", "labels": labels}  # fmt: skip
     lines = [
-        conversion | {"variant": "A", "name": "Bought", "value": 2.5},
-        conversion | {"visitor": "ef" * 16, "variant": "C", "name": "Bought", "value": 1},  # that no visitor got
-        conversion | {"visitor": "cd" * 16, "variant": "A", "name": "", "value": 1},  # without a visit
-        conversion | {"value": "1"},
-        conversion | {"target": 8, "value": 1},
+        sale,
+        sale | {"order": "A-2", "value": None, "problem": "unreadable"},
+        sale | {"order": "A-1"},  # again
+        sale | {"order": "A-3", "value": "1"},
+        sale | {"order": "A-3", "labels": []},
+        sale | {"order": "A-3", "click": "x"},
+        sale | {"order": "A-3", "link": 8},
     ]
     content = zipped(
         manifest__json="{}",
         links__jsonl=json.dumps({"id": 7, "url": "https://example.com/", "alias": "sale"}),
-        visits__jsonl="\n".join(
-            json.dumps(VISIT | {"time": conversion["time"], "visitor": visitor * 16, "variant": "A"})
-            for visitor in ("ab", "ef")
-        ),
         conversions__jsonl="\n".join(map(json.dumps, lines)),
     )
     assert run_import(alice, content)["state"] == "done"
     assert run_import(bob, export(alice))["state"] == "done"
-    stored = sql("SELECT user_id, variant, name, value::float8, at, encode(visitor, 'hex') AS visitor FROM conversions "
-                 "ORDER BY user_id, visitor")  # fmt: skip
-    assert stored == [
-        {"user_id": client.id, "variant": variant, "name": "Bought", "value": value, "visitor": visitor * 16, "at": at}
-        for client, at in zip((alice, bob), (stored[0]["at"],) * 2, strict=True)
-        for visitor, variant, value in (("ab", "A", 2.5), ("ef", "Unknown", 1.0))
-    ]
     for client in (alice, bob):
-        [restored] = client.get("/api/urls").get_json()["data"]["urls"]
-        data = client.get(f"/api/url/{restored['id']}/conversions").get_json()["data"]
-        assert (data["conversions"], data["value"]) == (2, 3.5)
+        found = client.get("/api/conversions").get_json()["data"]["conversions"]
+        shown = [(row["order"], row["value"], row["problem"], row["source"], row["date"]) for row in found]
+        assert shown == [("A-2", None, "unreadable", "page", at[:19]), ("A-1", 2.5, "", "page", at[:19])]
+        assert found[1]["labels"] == {"variant": "A", "country": "Peru", "kind": "Unknown"}
+    assert sql("SELECT DISTINCT click = %(at)s::timestamptz AS same FROM conversions", at=at) == [{"same": True}]

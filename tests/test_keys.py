@@ -31,7 +31,7 @@ def test_a_new_key_is_shown_once_and_stored_as_a_digest(alice: Client, sql: Sql)
     expected = {
         "id": added["id"], "name": "Shop", "prefix": added["key"][:8], "scopes": ["links:read", "stats:read"],
         "domains": [], "own_only": False, "expires": None, "allowed_ips": [], "last_used": None, "last_address": None,
-        "previous_until": None, "updated": listed["keys"][0]["created"],
+        "previous_until": None, "made_by": "alice", "updated": listed["keys"][0]["created"],
     }  # fmt: skip
     created = listed["keys"][0].pop("created")
     assert listed["keys"] == [expected]

@@ -106,7 +106,16 @@ def test_creating_keys_only_create(app: Flask, world: World, with_scopes: WithSc
         client = with_scopes(world.clients["owner"], [name for name in scopes.names() if name.endswith(":create")])
     for call in KEYED:
         creates = call.method == "POST" and call.path.endswith(
-            ("/add", "/webhooks", "/conversions", "/imports", "/imports/service", "/bulk")
+            (
+                "/add",
+                "/webhooks",
+                "/conversions",
+                "/conversions/batch",
+                "/import",
+                "/imports",
+                "/imports/service",
+                "/bulk",
+            )
         )
         allowed = ask(client, call, rows_of(call, world)).status_code != 403
         # The example of a new key gives more than its maker has.

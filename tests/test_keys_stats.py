@@ -54,6 +54,8 @@ def test_a_limited_key_reads_the_visits_of_its_links_only(
         for query, clicks in QUERIES.items():
             data = client.get(f"/api/stats?{selection}&{query}").get_json()["data"]
             assert (data["totals"]["clicks"], "Norway" in str(data)) == (clicks, False), (selection, query)
+    by_name = client.get(f"/api/stats?ids={link}&by=target,campaign&names=1").get_json()["data"]["rows"]
+    assert [(row["shorturl"], "campaign_name" in row) for row in by_name] == [(f"{host}/mine", False)]
     for bots in ("exclude", "only"):
         visits = client.get(f"/api/url/{link}/visits?bots={bots}").get_json()["data"]["visits"]
         assert [visit["country"] for visit in visits] == ["Peru"] * OWN

@@ -178,6 +178,42 @@ def test_sign_in_redirects_to_the_console_only(browser_of: FlaskClient, alice: C
     assert browser_of.post("/login?next=//evil.example", data=form).headers["Location"] == "/console"
 
 
+@pytest.mark.parametrize("path", ["/console/links/5", "/console/links?q=a%2Fb&page=2", "/owner"])
+def test_sign_in_returns_to_the_page_that_was_asked_for(
+    app: Flask, browser_of: FlaskClient, alice: Client, path: str
+) -> None:
+    if path == "/owner":
+        path = "/console/links/by-address?url=http%3A%2F%2Flocalhost%2Fabc"
+        assert browser_of.get("/abc/owner").headers["Location"].endswith(path)
+    assert browser_of.get(path).headers["Location"] == "/login"
+    assert sign_in(browser_of).headers["Location"] == path
+    browser_of.post("/account/sign-out")
+    assert sign_in(browser_of).headers["Location"] == "/console"  # once
+
+
+def test_sign_in_returns_to_no_page_of_another_host_or_of_an_earlier_day(
+    browser_of: FlaskClient, alice: Client
+) -> None:
+    framed = {"Sec-Fetch-Dest": "iframe"}
+    for path in (
+        "/console//evil.example",
+        "/console/nowhere",
+        "/account",
+        "/console/" + "x" * 1000,
+        "/console?next=//evil",
+    ):
+        browser_of.get(path)
+    browser_of.get("/console/links", headers=framed)
+    browser_of.post("/console/links/new")
+    assert sign_in(browser_of).headers["Location"] == "/console"
+    browser_of.post("/account/sign-out")
+    browser_of.get("/console/links")
+    with browser_of.session_transaction() as session:
+        session["page"] = [session["page"][0], session["page"][1] - 1801]
+        session.accessed = True
+    assert sign_in(browser_of).headers["Location"] == "/console"
+
+
 def test_a_signed_in_user_is_redirected_to_the_console(browser_of: FlaskClient, alice: Client) -> None:
     assert (browser_of.get("/").status_code, browser_of.get("/").headers["Location"]) == (302, "/login")
     assert browser_of.get("/login").status_code == 200

@@ -13,7 +13,11 @@ PAGE = "https://example.com/page"
 
 def removed_as(call: Call, member: str) -> tuple[Any, ...]:
     """Return the name and the value of the member that a read then has."""
-    also = {"password": ("haspassword", False), "maxclicks": ("maxclicks", 0)} if "/url/" in call.path else {}
+    also = (
+        {"password": ("haspassword", False), "maxclicks": ("maxclicks", 0), "metadata": ("metadata", {})}
+        if "/url/" in call.path
+        else {}
+    )
     return also.get(member, (member, None))
 
 
@@ -40,7 +44,7 @@ def test_null_removes_a_member_that_can_be_null_or_the_response_names_it(stage: 
                     assert record[name] == zero, (call, member)
                     removed.add((call.path.split("/")[2], member))
     assert removed == {
-        *(("url", member) for member in ("expiry", "starts", "maxclicks", "password", "campaign")),
+        *(("url", member) for member in ("expiry", "starts", "maxclicks", "password", "campaign", "metadata")),
         *(("webhook", member) for member in ("campaign", "channel", "domain")),
         ("key", "expires"),
         ("account", "domain"),

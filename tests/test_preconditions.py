@@ -30,7 +30,7 @@ def version(sql: Sql, table: str, row_id: int) -> str:
 
 
 def version_of(stage: Stage, sql: Sql, call: Call) -> str:
-    kind = call.rows[-1] if call.rows else "user"
+    kind = call.rows[-1] if call.rows else "link" if call.operation.row_id else "user"
     return version(sql, TABLES[kind], stage.ids[kind])
 
 
@@ -61,6 +61,7 @@ def test_the_route_of_every_update_and_delete_names_the_row_that_it_changes(app:
     for route in changes:
         has_id = len(route.arguments) == 1 and "user_id" not in route.arguments
         assert route.operation.row in ({*tables.TABLES, "plans"} if has_id else {"users"}), route
+        assert ("_id" in route.path) != (route.operation.row_id is not None) or not has_id, route
     assert {route.method for route in routes(app) if route.operation.row} == {"PUT", "DELETE"}
 
 

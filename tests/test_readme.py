@@ -1,6 +1,7 @@
 """The documents are true: their settings, commands, targets, bounds, links and paths exist."""
 
 import re
+import tomllib
 from dataclasses import fields
 from pathlib import Path
 
@@ -82,6 +83,6 @@ def test_every_name_of_a_file_that_is_mentioned_exists() -> None:
     assert missing == []
 
 
-def test_the_server_for_language_models_is_tested_with_the_package_that_the_readme_names() -> None:
-    package = (ROOT / "tests/clients/requirements.txt").read_text().strip()
-    assert f"`pip install {package}`" in (ROOT / "README.md").read_text()
+def test_the_server_for_language_models_is_tested_with_the_package_that_it_needs() -> None:
+    project = tomllib.loads((ROOT / "deploy/mcp/pyproject.toml").read_text())["project"]
+    assert {*project["dependencies"]} <= {*(ROOT / "tests/clients/requirements.txt").read_text().split()}

@@ -66,6 +66,7 @@ BY_TYPE: dict[str, Callable[[Any], Wrong]] = {
     ],
     "Timestamp": lambda _: same(TIME, "tomorrow", "2030-01-01", "2030-02-30 00:00:00", "2030-1-1 0:0:0"),
     "Color": lambda _: same(COLOR, "red", "#ff55", "#ff5500\n", "rgb(1,2,3)", "#gg5500", "#fff;x:url(//a.example)"),
+    "ExternalId": lambda field: same(f"must be {field.description}", ".", "a b", "a/b", "x\n", "x" * 256, "é"),
     "Matching": lambda field: same(f"must be {field.description}", "a b", "x\n", "x" * 101, "été", "{}"),
     "Choice": lambda field: same(f"must be one of {', '.join(field.choices)}", "other", field.choices[0].upper()),
     "Url": lambda _: URLS,
@@ -119,6 +120,11 @@ OF_A_LINK: dict[str, Wrong] = {
             for url in NO_TEXTS
             for store, members in (("apple", {}), ("google", {"auto": True, "apple": SITE}))
         ),
+    ],
+    "metadata": [
+        *same("must be a JSON object", "x", [1], 5),
+        *same("must be a JSON object without NUL characters and large numbers", {"a": "\0"}, {"a": 2**64}),
+        *same("must be a JSON object of at most 2,048 bytes", {"a": "x" * 2041}, {"é" * 1022: 1}),
     ],
     "pixels": same(IDS, 5),
     "campaign": same("must be an id such as 17", "x", True, 1.5, "٣"),

@@ -10,7 +10,7 @@ import pytest
 from flask import Flask
 
 from linkmgr import create_app
-from linkmgr.core import settings
+from linkmgr.core import setting_types, settings
 from linkmgr.core.settings import InvalidSetting
 
 UNUSABLE = {
@@ -38,10 +38,45 @@ UNUSABLE = {
     "key_lifetime_days": ["0", "-1", "1.5", "soon", "1e9", "٣"],
     "trusted_proxies": ["-1", "11", "many"],
     "metrics_token": ["short", "sixteen letters and spaces"],
+    "mail_url": [
+        "mail.example.org",
+        "http://mail.example.org",
+        "smtp://",
+        "smtp://mail.example.org:0",
+        "smtp://user:hidden@mail.example.org:99999",
+        "smtp://mail.example.org/path",
+        "smtp://mail.example.org?tls=1",
+        "smtps://mail.example.org?starttls=1",
+    ],
+    "mail_from": [
+        "links",
+        "links@",
+        "a@example.org, b@example.org",
+        "links@example.org\nBcc: all@example.org",
+        "Links <>",
+    ],
     "prepare": ["no"],
     "respect_dnt": ["true", "01"],
     "private_networks": ["localhost", "10.0.0.1/8", "10.0.0.0/8; 192.168.0.0/16"],
     "accent": ["red", "#45d", "#4355d9;", "#4355d9 #9aacff #000000", "#ffee00", "#4355d9 #101010"],
+    "passwords": ["off"],
+    "new_accounts": ["nobody", "on, example.org", "@example.org", "example.org; example.com"],
+    "oidc_issuer": [
+        "sso.example.org",
+        "http://sso.example.org",
+        "http://10.0.0.1",
+        "https://",
+        "https://sso.example.org?a",
+        "https://a b",
+        "http://127.0.0.1.example.org",
+        "ftp://127.0.0.1",
+        "https://sso.example.org/#x",
+    ],
+    "oidc_scopes": ["email profile"],
+    "oidc_match_email": ["yes"],
+    "oidc_groups": ["staff", "staff=", "=admin", "staff=plan:", "staff=owner", "staff=plan:Pro,,ops=admin"],
+    "remote_user_header": ["Remote User", "Remote_User", "Remote-User:", "-"],
+    "remote_user_proxies": ["proxy", "0.0.0.0/0", "10.0.0.0/8, ::/0"],
     "logo": ["missing.png", ".", "../logo.png", "/etc/hostname"],
 }
 
@@ -103,10 +138,12 @@ def test_settings_are_read_from_the_environment(monkeypatch: pytest.MonkeyPatch,
 def test_secrets_are_read_from_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     file = tmp_path / "secret"
     monkeypatch.setenv("LINKMGR_DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("LINKMGR_MAIL_FROM", "links@example.org")
     for name in settings.SECRETS:
         variable = f"LINKMGR_{name.upper()}"
-        value = {"rate_limit_storage": "redis://:password@host"}.get(name, "x" * 40)
-        value = "postgresql://user:password@host/name" if name.endswith("url") else value
+        value = "postgresql://user:password@host/name" if name.endswith("url") else "x" * 40
+        others = {"rate_limit_storage": "redis://:password@host", "mail_url": "smtp://user:password@host"}
+        value = others.get(name, value)
         with monkeypatch.context() as environment:
             environment.setenv(f"{variable}_FILE", str(file))
             for unusable in (None, b"", b"\n", b"\xff" * 40):
@@ -114,7 +151,8 @@ def test_secrets_are_read_from_files(monkeypatch: pytest.MonkeyPatch, tmp_path: 
                 with pytest.raises(InvalidSetting, match=f"^{variable}_FILE must name a readable file with the value"):
                     create_app()
             file.write_text(f" {value}\n")
-            assert getattr(create_app().extensions["linkmgr_settings"], name) == value
+            stored = getattr(create_app().extensions["linkmgr_settings"], name)
+            assert stored == (setting_types.mail_server(value) if name == "mail_url" else value)
             environment.setenv(variable, value)
             with pytest.raises(InvalidSetting, match=f"^{variable} and {variable}_FILE are both set: remove one.$"):
                 create_app()

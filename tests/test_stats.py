@@ -50,6 +50,7 @@ def test_without_parameters_the_last_30_days_are_counted_by_day(alice: Client, v
         "detailed_since": None,
         "utc_days_before": date(400),
         "visitors_null_because": None,
+        "value_null_because": None,
     }
 
 
@@ -167,6 +168,34 @@ def test_a_selection_counts_its_targets_only(alice: Client, sql: Sql, store: Sto
     counted = report(alice, "by=channel")["data"]
     assert {row["channel"]: row["clicks"] for row in counted["rows"]} == {channel: 3, second: 2, None: 1}
     assert counted["totals"] == {"clicks": 4}
+
+
+def test_names_1_names_links_codes_campaigns_and_channels(alice: Client, sql: Sql, store: Store, link: int) -> None:
+    title, target = "Summer sale", "https://example.com/shoes?a=1"
+    titled = alice.add("/api/url/add", {"url": PAGE, "metatitle": title, "custom": "sale"})
+    plain = alice.add("/api/url/add", {"url": target, "custom": "shoes"})
+    code = alice.add("/api/qr/add", {"type": "text", "data": "x", "name": "Poster"})
+    campaign, channel = (alice.add(f"/api/{word}/add", {"name": "June"}) for word in ("campaign", "channel"))
+    alice.post(f"/api/campaign/{campaign}/assign/{titled}")
+    alice.post(f"/api/channel/{channel}/assign/links/{titled}")
+    store([Visited(tracked, TODAY) for tracked in (titled, plain, code, link)])
+    alice.call("DELETE", f"/api/url/{link}/delete")
+    named = {
+        titled: (title, f"{BASE_URL}/sale"),
+        plain: ("example.com/shoes", f"{BASE_URL}/shoes"),
+        code: ("Poster", None),
+        link: (None, None),
+    }
+    for by in ("target", "country,target", "target,campaign"):
+        counted = rows(alice, f"by={by}&names=1&period=7d")
+        shown = {row["target"]: (row["target_name"], row["shorturl"]) for row in counted if row["target"]}
+        assert shown.items() >= {target: named[target] for target in (titled, plain, code)}.items(), by
+    assert shown.get(link, (None, None)) == named[link]
+    for name, label in (("campaign", campaign), ("channel", channel)):
+        for by in (name, f"country,{name}"):
+            found = {row[name]: row[f"{name}_name"] for row in rows(alice, f"by={by}&names=1")}
+            assert found == {label: "June", None: None}, by
+    assert "target_name" not in rows(alice, "by=target")[0]
 
 
 def test_another_users_rows_are_the_same_404_as_missing_ones(alice: Client, bob: Client, sql: Sql, link: int) -> None:

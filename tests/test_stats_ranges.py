@@ -110,7 +110,7 @@ def test_hours_that_are_repeated_or_missing_have_their_own_rows(
         ("colour=red", "colour is not a parameter of this operation; these are: metrics, by, ids"),
         ("colour=", "colour is not a parameter"),
         ("%00=1", "a parameter is not a parameter"),
-        ("metrics=clicks,clics", "metrics must be from the list clicks, visitors, conversions, value, separated by"),
+        ("metrics=clicks,clics", "metrics must be from the list clicks, visitors, conversions, value, rate, separated"),
         ("metrics=clicks, visitors", "metrics must be from the list"),
         ("by=time", "by must be from the list time:hour, time:day"),
         ("by=country,os,browser", "by must have at most 2 names"),

@@ -64,6 +64,35 @@ def test_an_unknown_member_is_named_with_the_one_that_was_meant(
     assert warnings(alice, LEAST[word] | members, f"/api/{word}/add") == [unknown(name, meant)]
 
 
+STRICT = {"Prefer": "respond-async, Handling=strict"}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "members", "sentence"),
+    [
+        ("POST", "/api/url/add", {"url": PAGE, "alias": "x"}, "Did you mean 'custom'? 'alias' is not a member"),
+        ("POST", "/api/url/add", {"url": PAGE, "webhook": "x"}, "'webhook' is not a member"),
+        ("POST", "/api/url/add", {"url": PAGE, "deeplink": {"auto": True, "ios": PAGE}}, "Did you mean 'deeplink."),
+        ("POST", "/api/url/add?custom=x", {"url": PAGE}, "'custom' is not a query parameter"),
+        ("GET", "/api/urls?search=x", None, "Did you mean 'q'? 'search' is not a query parameter"),
+        ("GET", "/api/stats?perod=7d", None, "Did you mean 'period'?"),
+    ],
+)
+def test_a_client_that_prefers_strict_handling_gets_an_error_and_nothing_changes(
+    alice: Client, method: str, path: str, members: Any, sentence: str
+) -> None:
+    refused = alice.call(method, path, members, headers=STRICT)
+    assert (refused.status_code, refused.get_json()["code"]) == (400, "invalid")
+    assert refused.get_json()["message"].startswith(sentence)
+    assert alice.get("/api/urls").get_json()["data"]["result"] == 0
+
+
+def test_a_record_can_be_sent_back_with_strict_handling(alice: Client) -> None:
+    link_id = alice.add("/api/url/add", {"url": PAGE, "custom": "sale"})
+    record = alice.get(f"/api/url/{link_id}").get_json()["record"]
+    assert alice.call("PUT", f"/api/url/{link_id}/update", record, headers=STRICT).status_code == 200
+
+
 def test_members_that_were_not_sent_or_are_defined_cause_no_warning(alice: Client) -> None:
     link = alice.post("/api/url/add", {"url": PAGE, "alias": None, "slug": "", "description": "x"}).get_json()
     assert "warnings" not in link

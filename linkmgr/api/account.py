@@ -6,8 +6,7 @@ from linkmgr.core.web import passwords
 from linkmgr.core.web.auth import caller, user_id
 from linkmgr.core.web.operation import Section, operation
 from linkmgr.core.web.responses import updated, versioned
-from linkmgr.repository import account as accounts
-from linkmgr.schemas.account import Account
+from linkmgr.schemas.account import Account, change_account
 
 bp = Blueprint("account", __name__, url_prefix="/api")
 _ABOUT = """\
@@ -19,7 +18,10 @@ SECTION = Section("account", "Account", _ABOUT, lambda: shapes.records_of(Accoun
 @bp.get("/account")
 @operation("account:read", "account.get", shapes.reading_schema(Account), has_etag=True)
 def read() -> Response:
-    """Read the account."""
+    """Read the account.
+
+    Use it to see whose key this is, and when the plan ends. Clicks are in `GET /api/stats`.
+    """
     return _account()
 
 
@@ -56,5 +58,5 @@ def update(changes: Row) -> Response:
     """
     password = changes.pop("password")
     password_hash = None if password is None else passwords.hashed(password)
-    account = accounts.update(user_id(), password_hash=password_hash, **changes)
+    account = change_account(user_id(), password_hash=password_hash, **changes)
     return updated("Account has been successfully updated.", account.pop("version"), data=account)

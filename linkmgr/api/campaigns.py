@@ -30,7 +30,11 @@ _ADDED = {name: _MEMBERS[name] for name in ("id", "public", "rotator", "list")}
     query=NAMED_PAGING,
 )
 def index() -> Json:
-    """List campaigns."""
+    """List campaigns.
+
+    Use it to find an id by a name. For the links of a campaign, use `GET /api/urls?campaign=17`,
+    and for the clicks of campaigns `GET /api/stats?by=campaign`.
+    """
     return listing("campaigns", campaigns.index(user_id(), **named_paging()), Campaign)
 
 
@@ -52,7 +56,12 @@ def read(campaign_id: int) -> Response:
     has_etag=True,
 )
 def add(new: Row) -> Response:
-    """Add a campaign."""
+    """Add a campaign.
+
+    A campaign groups links, each of which is in one at most. Its `rotator` redirects to one of
+    them, and its `list` is a page with all of them. To group links or QR codes in several ways, use
+    channels.
+    """
     campaign = campaigns.add(user_id(), new)
     return created(Campaign, campaign | dict.fromkeys(_NAMES, campaign["name"]), *_NAMES, *_ADDED)
 
@@ -110,7 +119,8 @@ def delete(campaign_id: int) -> Json:
 def assign(campaign_id: int, link_id: int) -> Json:
     """Add a link to a campaign.
 
-    A link is in at most one campaign. This removes it from its previous campaign.
+    A link is in at most one campaign. This removes it from its previous campaign. A new link gets
+    its campaign by the `campaign` of `POST /api/url/add`.
     """
     campaigns.assign(user_id(), campaign_id, link_id)
     return ok("Link successfully added to the campaign.")

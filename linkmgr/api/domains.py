@@ -24,7 +24,10 @@ SECTION = Section(
 @bp.get("/domains")
 @operation("domains:read", "domains.list", shapes.listing_schema("domains", Domain), query=NAMED_PAGING)
 def index() -> Json:
-    """List branded domains."""
+    """List branded domains.
+
+    Their `domain` is what the `domain` of a link can be, besides the host of this service.
+    """
     return listing("domains", domains.index(user_id(), **named_paging()), Domain)
 
 

@@ -1,12 +1,16 @@
 import orjson
-from flask import Blueprint, Response
+from flask import Blueprint, Response, request
 
 from linkmgr.core.database.paging import Page
 from linkmgr.core.database.statements import Row
 from linkmgr.core.errors import AppError
 from linkmgr.core.fields import shapes
+from linkmgr.core.fields.bodies import load, parse
 from linkmgr.core.fields.problems import invalid
 from linkmgr.core.fields.query import (
+    ID,
+    IDS,
+    MAX_IDS,
     PAGING,
     SEARCH,
     STATISTICS,
@@ -14,6 +18,8 @@ from linkmgr.core.fields.query import (
     host_of,
     paging,
     row_id,
+    row_ids,
+    url_of,
     values_of,
     wants_statistics,
 )
@@ -23,6 +29,7 @@ from linkmgr.core.fields.zones import TIME, parse_time
 from linkmgr.core.web import pool, scopes
 from linkmgr.core.web.auth import caller, user_id
 from linkmgr.core.web.operation import Section, operation, prose
+from linkmgr.core.web.request import current, warn
 from linkmgr.core.web.responses import (
     Json,
     listing,
@@ -34,9 +41,10 @@ from linkmgr.core.web.responses import (
     with_statistics,
 )
 from linkmgr.repository import link_bin, link_lists, link_records, links
-from linkmgr.schemas.links import HEALTH, Link, change_link, create_link
+from linkmgr.schemas.links import EXISTING, HEALTH, Link, change_link, create_link
 from linkmgr.schemas.statistics import STATISTICS as STATISTICS_SHAPE
 from linkmgr.schemas.tries import TRIED, DescribedVisitor, try_link
+from linkmgr.visits import rules
 
 bp = Blueprint("urls", __name__, url_prefix="/api")
 SECTION = Section(
@@ -44,25 +52,32 @@ SECTION = Section(
     "Links",
     prose(__file__, days=link_bin.DAYS),
     lambda: shapes.records_of(Link) | {"Statistics": STATISTICS_SHAPE},
-    tables={"Conditions of rules": "Conditions"},
+    apart=Section(
+        "targets",
+        "Targets and rules",
+        prose(rules.__file__),
+        tables={"Conditions of rules": "Conditions"},
+        operations=("links.tryVisitor",),
+    ),
 )
 
 QUERY = {
     "order": Parameter(
-        "`click` lists the links with the most `clicks` and `imported_clicks` first, without "
-        "`next` and `after`. Any other value means `date`: newest first.",
+        "`date` lists the newest links first, `click` those with the most `clicks` and `imported_clicks`, and "
+        "`updated` those that were changed last. Only the first has `next` and `after`.",
+        enum=["date", "click", "updated"],
+        title="LinkOrder",
         default="date",
-        examples=["click"],
     ),
     "sort": Parameter(
-        "`asc` reverses the order: oldest or least clicked first, without `next` and `after`.",
+        "`asc` reverses the order, without `next`.",
         enum=["desc", "asc"],
         title="SortDirection",
         default="desc",
     ),
     "q": SEARCH,
-    "campaign": Parameter("The links of a campaign.", row_id, pattern="^[0-9]+$", examples=["17"]),
-    "channel": Parameter("The links of a channel.", row_id, pattern="^[0-9]+$", examples=["17"]),
+    "campaign": Parameter("The links of a campaign.", row_id, **ID),
+    "channel": Parameter("The links of a channel.", row_id, **ID),
     "status": Parameter("The links with this status.", enum=["private", "public"], title="LinkStatus"),
     "clicked": Parameter(
         "`no`: the links without clicks, imported ones too. `yes`: the others.", enum=["no", "yes"]
@@ -79,7 +94,7 @@ QUERY = {
     ),
     "bin": Parameter(
         f"`1` lists the links in the bin, which were deleted in the last {link_bin.DAYS} days, the "
-        "last deleted first, without `next` and `after`. The other filters do not apply.",
+        "last first, without `next` and other filters.",
         enum=["0", "1"],
         default="0",
         title="Flag",
@@ -91,9 +106,21 @@ QUERY = {
         examples=["go.example.com"],
     ),
     "short": Parameter(
-        "The short URL of one link, with either scheme or none, and for this service also without the host.",
+        "The short URL of one link, also without scheme, and for this service without host.",
         maxLength=MAX_URL,
         examples=["https://go.example.org/summer"],
+    ),
+    "externalid": Parameter("The link with this `externalid`.", examples=["order-17"]),
+    "ids": Parameter(f"The links with these ids, up to {MAX_IDS}.", row_ids, is_list=True, **IDS),
+    "target": Parameter(
+        "The links with exactly this `url`.", url_of, maxLength=MAX_URL, examples=["https://example.com/sale"]
+    ),
+    "updated_since": Parameter(
+        "The links that were created or changed at this time or later. With `order=updated` and `sort=asc`, a program "
+        "reads what has changed since the `updated` of the last link that it knows.",
+        parse_time,
+        pattern=TIME,
+        examples=["2026-11-21 09:30:00"],
     ),
     **STATISTICS,
 }
@@ -127,11 +154,13 @@ _LIST["examples"] = [
 ]
 
 _SHORT = {"id": shapes.ID, "shorturl": shapes.own_url("summer"), "short": shapes.own_url("summer")}
+IS_NEW = shapes.schema_of(True) | {"description": "False if this is a link of the URL that you already had."}
 _RECORD = {"details": shapes.ref("Link"), "data": shapes.ref("Statistics"), "record": shapes.ref("Link")}
+_CREATED = shapes.success(**_SHORT, is_new=IS_NEW, **_RECORD) | {"required": ["error", *_SHORT, "is_new"]}
 _ERRORS = (
     "plan_feature", "alias_taken", "alias_reserved", "link_branded", "domain_unknown", "domain_in_use",
     "campaign_unknown", "splash_unknown", "overlay_unknown", "pixel_unknown", "channel_unknown", "domain_needed",
-    "target_blocked", "starts_late", "password_busy",
+    "target_blocked", "starts_late", "externalid_taken", "password_busy",
 )  # fmt: skip
 _NEW = {
     "url": "https://example.com/sale",
@@ -147,10 +176,14 @@ def _single(link: Row) -> Json:
 
 
 def _written(message: str | None, link: Row, verb: str = "changed") -> Response:
-    short = {"id": link["id"], "shorturl": link["shorturl"], "short": link["shorturl"]}
     # In the order of a read
     members = {"id": link["id"], "data": link["statistics"], "details": record(Link, link)}
-    return updated(message, link["version"], short, verb=verb, **members)
+    return updated(message, link["version"], _short(link), verb=verb, **members)
+
+
+def _short(link: Row) -> Json:
+    is_new = {"is_new": link["is_new"]} if "is_new" in link else {}
+    return {"id": link["id"], "shorturl": link["shorturl"], "short": link["shorturl"]} | is_new
 
 
 def _find(short: str) -> Json:
@@ -169,13 +202,14 @@ def _find(short: str) -> Json:
 
 
 def _list_links(sent: Row) -> Page:
-    page, order = paging(), "click" if sent["order"] == "click" else "date"
+    page, order = paging(), sent["order"]
     if sent["bin"] == "1":
         if page["after"]:
             raise invalid("after requires bin=0. Use page to list the bin")
         return link_bin.index(user_id(), **page)
-    if page["after"] and order == "click":
-        raise invalid("after requires order=date. Use page to list links by clicks")
+    if page["after"] and order != "date":
+        what = "by clicks" if order == "click" else "by their last change"
+        raise invalid(f"after requires order=date. Use page to list links {what}")
     if page["after"] and sent["sort"] == "asc":
         raise invalid("after requires sort=desc. Use page to list the oldest links first")
     filters = {name: sent.get(name) for name in link_lists.FILTERS}
@@ -199,10 +233,12 @@ def _list_links(sent: Row) -> Page:
 def index() -> Json:
     """List links.
 
-    With `short`, the response is the one of `GET /api/url/{link_id}`: `id`, `details`, and the
-    statistics in `data`. In addition, `data` has the members of a list, with the link in `urls`. If
-    you have no link with this short URL, the response has the status 200, `error` 1, the code
-    `short_url_unknown` and no `data`.
+    Use it to find links by text, short URL, state or time. `order=click` compares the clicks since
+    their creation; for the links with the most clicks of a period, use `GET
+    /api/stats?by=target&names=1&period=last_month`.
+
+    With `short`, the response is the one of `GET /api/url/{link_id}`, with the members of a list in
+    `data`. Without such a link, its status is 200, `error` 1 and `code` `short_url_unknown`.
     """
     sent = values_of(QUERY)
     if short := sent["short"]:
@@ -223,7 +259,11 @@ def index() -> Json:
     restricted=("own_only", "domains"),
 )
 def read(link_id: int) -> Response:
-    """Read a link."""
+    """Read a link.
+
+    All that is stored of one link, with its statistics since its creation. For the clicks of a
+    period, use `GET /api/stats`, and to find a link by its short URL `GET /api/urls?short=summer`.
+    """
     link = link_records.read_from_replica(user_id(), link_id, statistics=wants_statistics())
     return versioned(link["version"], **_single(link))
 
@@ -232,7 +272,7 @@ def read(link_id: int) -> Response:
 @operation(
     "links:create",
     "links.create",
-    shapes.success(**_SHORT, **_RECORD) | {"required": ["error", *_SHORT]},
+    _CREATED,
     body=Link.creates(),
     example=_NEW,
     errors=("plan_limit", *_ERRORS),
@@ -240,12 +280,17 @@ def read(link_id: int) -> Response:
     restricted=("own_only", "domains"),
 )
 def add(new: Row) -> Response:
-    """Add a link."""
+    """Add a link.
+
+    Use it for a new short URL. To give an existing one another target, use
+    `PUT /api/url/{link_id}/update`: its short URL and its statistics stay.
+    """
     link = create_link(user_id(), new)
+    if not link["is_new"]:
+        warn(EXISTING)
     response = _written(None, link, "set")
     if (key := caller().key) and not scopes.has(key, "links:read"):  # it may be an older one of the same URL
-        short = {"id": link["id"], "shorturl": link["shorturl"], "short": link["shorturl"]}
-        response.set_data(orjson.dumps(ok(**short)))
+        response.set_data(orjson.dumps(ok(**_short(link))))
     return response
 
 
@@ -263,8 +308,57 @@ def add(new: Row) -> Response:
     restricted=("own_only", "domains"),
 )
 def update(changes: Row, link_id: int) -> Response:
-    """Change a link."""
+    """Change a link.
+
+    Only the members that are sent change; an array, such as `rules`, is replaced. The short URL
+    stays, unless `custom` or `domain` is sent. To end a link but keep its statistics, send
+    `expiry`.
+    """
     return _written("Link has been updated successfully.", change_link(user_id(), link_id, changes))
+
+
+def _checked(externalid: str) -> str:
+    return str(load(Link.updates(), {"externalid": externalid})["externalid"])
+
+
+@bp.put("/url/external/<externalid>")
+@operation(
+    "links:write",
+    "links.put",
+    _CREATED,
+    body=Link.creates(),
+    path={"externalid": Parameter("The `externalid` of the link.", examples=["invoice-9"])},
+    example={"url": "https://example.com/winter", "title": "Winter sale"},
+    errors=("plan_limit", *_ERRORS),
+    row="links",
+    row_id=lambda user_id, externalid: links.id_of_externalid(user_id, _checked(externalid)),
+    has_etag=True,
+    restricted=("own_only", "domains"),
+)
+def put(new: Row, externalid: str) -> Response:
+    """Create or change a link by its external id.
+
+    If you have a link with this `externalid`, the request changes the members that it sends, as
+    `PUT /api/url/{link_id}/update` does. Otherwise it creates a link. `is_new` says which. Of
+    several requests at once, one creates the link and the others change it. A link in the bin is
+    not found.
+    """
+    if new.setdefault("externalid", externalid) != _checked(externalid):
+        raise invalid("externalid must be the one of the path")
+    link = links.put(user_id(), externalid, lambda: _create(new), _change)
+    return _written(None, link, "set" if link["is_new"] else "changed")
+
+
+def _create(new: Row) -> Row:
+    if "If-Match" in request.headers:  # which a link that does not exist never matches
+        raise AppError("changed_meanwhile")
+    return create_link(user_id(), new)
+
+
+def _change(link_id: int) -> Row:
+    """Change a link by a body that was loaded as that of a create."""
+    current().warnings = ()
+    return change_link(user_id(), link_id, load(Link.updates(), parse()))
 
 
 @bp.delete("/url/<id:link_id>/delete")
@@ -279,7 +373,8 @@ def update(changes: Row, link_id: int) -> Response:
 def delete(link_id: int) -> Json:
     """Delete a link.
 
-    This is final, also for a link in the bin, unless `bin` is `1`.
+    Without `bin=1` this is final, also for a link in the bin. Visitors then get a 404. To show them
+    something else, send an `expiredurl` and an `expiry` to `PUT /api/url/{link_id}/update` instead.
     """
     delete_link = link_bin.put if values_of(TO_BIN)["bin"] == "1" else links.delete
     delete_link(user_id(), link_id)
@@ -291,13 +386,14 @@ def delete(link_id: int) -> Json:
     "links:write",
     "links.restore",
     shapes.success(message="Link has been restored successfully.", **_SHORT, **_RECORD),
-    errors=("plan_limit", "plan_feature", "target_blocked"),
+    errors=("plan_limit", "plan_feature", "target_blocked", "externalid_taken"),
     has_etag=True,
     restricted=("own_only", "domains"),
 )
 def restore(link_id: int) -> Response:
     """Restore a link from the bin.
 
+    `GET /api/urls?bin=1` lists the links that are there.
     It has its id, alias, statistics and channels as before, without rows that were deleted
     meanwhile, such as its campaign. A new link of the same URL does not return it.
     """

@@ -98,7 +98,11 @@ def read(qr_id: int) -> Response:
     restricted=("own_only",),
 )
 def add(new: Row) -> Response:
-    """Add a QR code."""
+    """Add a QR code.
+
+    Its image is at `link`. Codes of the type `link` can get another target by `PUT
+    /api/qr/{qr_id}/update` after they are printed, and their scans have statistics of their own.
+    """
     code = create_code(user_id(), new)
     beside = {"id": code["id"], "link": code["link"]}
     return updated(None, code["version"], beside, verb="set", **with_statistics(QrCode, code))

@@ -109,6 +109,7 @@ def delete(user_id: int) -> Json:
 def login_link(user_id: int) -> Json:
     """Create a sign-in link for a user.
 
-    The link can be used once, within an hour.
+    The link can be used once, within an hour. All pages of the session say that an administrator
+    made the link.
     """
     return ok(url=session_store.new_link(user_id))

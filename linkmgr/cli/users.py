@@ -9,7 +9,7 @@ from linkmgr.core.fields.base import MAX_ID
 from linkmgr.core.fields.bodies import load
 from linkmgr.core.web import passwords, session_store
 from linkmgr.repository import account, users
-from linkmgr.schemas.account import Account
+from linkmgr.schemas.account import Account, change_account
 from linkmgr.schemas.users import User, register
 
 group = Group(
@@ -86,7 +86,7 @@ def set_password(name: str, from_stdin: bool) -> None:
     else:
         password = click.prompt(f"New password of {name}", hide_input=True, confirmation_prompt=True)
     changes = load(Account.updates(), {"password": password})
-    account.update(user_id, password_hash=passwords.hashed(changes["password"]))
+    change_account(user_id, password_hash=passwords.hashed(changes["password"]))
     click.echo(f"The password of {name} has been changed. All browsers of this user are signed out.")
 
 

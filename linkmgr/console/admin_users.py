@@ -3,8 +3,8 @@ from typing import Any
 from flask import g, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from linkmgr.console import plan_use, signed_in
-from linkmgr.console.account import password_problem
+from linkmgr.console import confirmation, plan_use, signed_in
+from linkmgr.console.account import require_strong
 from linkmgr.console.admin_access import bp
 from linkmgr.console.controls import lines, to_number
 from linkmgr.console.forms import PAGE, PER_PAGE
@@ -14,6 +14,8 @@ from linkmgr.core.database.statements import Row
 from linkmgr.core.errors import AppError, refusal
 from linkmgr.core.fields.bodies import load, problems
 from linkmgr.core.fields.query import page_number, query_text
+from linkmgr.core.hooks import hooks
+from linkmgr.core.settings import settings
 from linkmgr.core.web import session_store
 from linkmgr.repository import account as accounts
 from linkmgr.repository import link_lists, plans, users
@@ -61,13 +63,20 @@ class UserForm(FormWithDelete):
         return row if has_password else row | {"secret": session_store.new_link(row["id"])}
 
     def change(self, user_id: int, row_id: int, members: Row) -> None:
+        before = users.owner(row_id)["email"]
         users.update(row_id, by=user_id, **members)
+        if members.get("email") not in (None, before):
+            hooks().notify(row_id, "email_changed", to=before, email=members["email"])
 
     def delete(self, user_id: int, row_id: int) -> None:
         users.delete(row_id, by=user_id)
 
-    def check(self, _members: Row) -> dict[str, str]:
-        return password_problem()
+    def check(self, members: Row) -> dict[str, str]:
+        password, names = members.get("password"), (members.get("username", ""), members.get("email", ""))
+        if password and not settings().passwords:
+            return {"password": AppError("passwords_off").message}
+        weak = refusal(lambda: require_strong(password, *names)) if password else None
+        return confirmation.problem() | ({"password": weak.message} if weak else {})
 
     def options(self) -> dict[str, dict[str, str]]:
         premium = {str(plan["id"]): plan["name"] for plan in plans.all_plans() if not plan["free"]}
@@ -106,6 +115,6 @@ def user_login(row_id: int) -> ResponseReturnValue:
     password."""
     if row_id == g.user_id:
         raise AppError("own_login_link")
-    if messages := password_problem():
+    if messages := confirmation.problem():
         return FORM.page(row_id, problems=messages), 400
     return FORM.page(row_id, login_link=session_store.new_link(row_id))

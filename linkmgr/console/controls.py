@@ -8,12 +8,14 @@ these controls.
 import re
 from typing import Any, NamedTuple
 
+import orjson
 from werkzeug.datastructures import MultiDict
 
 from linkmgr.console import signed_in
 from linkmgr.core.database.statements import Row
 from linkmgr.core.fields import base
 from linkmgr.core.fields.colors import to_hex
+from linkmgr.core.fields.external import Metadata
 from linkmgr.core.fields.links import DeepLink, IdOrString, Ids, LinkType, Start
 from linkmgr.features.scoped_keys.schema import Networks
 from linkmgr.schemas.domains import DomainUrl
@@ -57,6 +59,8 @@ def control(field: Any) -> Control:
             widget, attributes = "password", {"maxlength": 1024, "autocomplete": "new-password"}
         case base.Url() | base.Target() | DomainUrl():
             attributes = {"maxlength": 2048, **_URL}
+        case Metadata():
+            widget, attributes = "textarea", {"rows": 3, "spellcheck": "false"}
         case base.Text(multiline=True):
             widget, attributes = "textarea", {"maxlength": field.max_length, "rows": 3}
         case base.Text():
@@ -93,6 +97,18 @@ def _objects(form: FormData, name: str, parts: tuple[str, ...]) -> list[Row]:
     return [{part: clean(part, text) for part, text in zip(parts, row, strict=True)} for row in texts]
 
 
+def _object(text: str) -> Any:
+    """Return what a JSON text says, or other text as it is, for its message."""
+    try:
+        return orjson.loads(text) if text.strip() else {}
+    except orjson.JSONDecodeError:
+        return text
+
+
+def json_text(value: Any) -> Any:
+    return (orjson.dumps(value).decode() if value else "") if isinstance(value, dict) else value
+
+
 def read(field: Any, name: str, form: FormData, default: Any = "") -> Any:
     """Return the value of a member in a form, of the type that the API takes, or the default in an
     empty form. Other text in place of a number is kept for its message."""
@@ -120,6 +136,8 @@ def read(field: Any, name: str, form: FormData, default: Any = "") -> Any:
             value = signed_in.from_control(text)
         case base.Integer() | base.Id():
             value = to_number(text)
+        case Metadata():
+            value = _object(text)
         case _ if hasattr(field, "parts"):
             value = _objects(form, name, field.parts)
     return value

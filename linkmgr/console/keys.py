@@ -2,14 +2,15 @@ from flask import flash, g, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from werkzeug.wrappers import Response
 
-from linkmgr.console import queries
-from linkmgr.console.account import confirm_password, password_problem
+from linkmgr.console import confirmation, queries
 from linkmgr.console.forms import LIST
 from linkmgr.console.frame import blueprint
 from linkmgr.console.stored_forms import StoredForm
 from linkmgr.core.database.statements import Row
+from linkmgr.core.database.transaction import in_transaction
 from linkmgr.core.errors import AppError
 from linkmgr.core.fields.bodies import load
+from linkmgr.core.hooks import hooks
 from linkmgr.core.web import scopes
 from linkmgr.features.scoped_keys import repository as api_keys
 from linkmgr.features.scoped_keys.schema import KEYS, KeyRotation, rotate_secret
@@ -29,7 +30,7 @@ def key_default() -> Response:
     active = request.form.get("active") == "1"
     try:
         if active:
-            confirm_password()
+            confirmation.require()
         api_keys.set_default(g.user_id, active=active)
         flash(f"The default key has been turned {'on' if active else 'off'}.", "success")
     except AppError as error:
@@ -61,13 +62,19 @@ class KeyForm(StoredForm):
     consequence = "Programs that use it stop working at once."
 
     def check(self, _members: Row) -> dict[str, str]:
-        return password_problem()  # a key gives lasting access
+        return confirmation.problem()  # a key gives lasting access
 
     def options(self) -> dict[str, dict[str, str]]:
         return {"domains": queries.choices(g.user_id)["domain"]}
 
     def choices(self) -> Row:
         return {"table": _scope_table()}
+
+    def add(self, user_id: int, members: Row) -> Row:
+        with in_transaction():
+            row = super().add(user_id, members)
+            hooks().notify(user_id, "account_changed", change=f"The API key {members['name']} was created.")
+        return row
 
     def show_new(self, row: Row) -> str:
         return render_template("console/key_made.html", secret=row["key"])
@@ -88,11 +95,13 @@ def key_rotate(row_id: int, problem: str = "", *, has_changed: bool = False) -> 
 
 @bp.post("/keys/<id:row_id>/rotate")
 def key_rotate_now(row_id: int) -> ResponseReturnValue:
-    if messages := password_problem():
+    if messages := confirmation.problem():
         return key_rotate(row_id, messages["current_password"]), 400
     rotation = load(KeyRotation, {"overlap": request.form.get("overlap", 0, int)})
     try:
-        secret = rotate_secret(g.user_id, row_id, version=request.form.get("version"), **rotation)["key"]
+        with in_transaction():
+            secret = rotate_secret(g.user_id, row_id, version=request.form.get("version"), **rotation)["key"]
+            hooks().notify(g.user_id, "account_changed", change="An API key was replaced.")
     except AppError as error:
         if error.code != "changed_meanwhile":
             raise

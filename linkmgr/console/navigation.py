@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 from flask import g, request
 
+from linkmgr.console import roles
+from linkmgr.console.plan_use import included
 from linkmgr.core.feature import has_console, has_feature
 
 
@@ -31,6 +33,7 @@ NAVIGATION = {
         Entry("Splash pages", "/console/splash", "M4 5h16v14H4zM4 9h16"),
         Entry("Overlays", "/console/overlays", "M12 4l8 4-8 4-8-4zM4 12l8 4 8-4M4 16l8 4 8-4"),
         Entry("Pixels", "/console/pixels", "M5 5h14v14H5zM12 2v6M12 16v6M2 12h6M16 12h6"),
+        Entry("Conversions", "/console/conversions", "M4 12l5 5L20 6M4 20h16", "conversions"),
     ),
     "Set up": (
         Entry("UTM templates", "/console/utm", "M4 7h9l7 5-7 5H4zM8 12h1", "utm"),
@@ -41,6 +44,12 @@ NAVIGATION = {
         Entry("Webhooks", "/console/webhooks", "M13 3L5 14h6l-1 7 8-11h-6z", "webhooks"),
         Entry(
             "Import and export", "/console/imports", "M8 4v14M4 14l4 4 4-4M16 20V6M12 10l4-4 4 4", "imports"
+        ),
+        Entry(
+            "Members",
+            "/console/members",
+            "M8 5a3 3 0 1 0 1 0M2 19c0-7 12-7 13 0M17 7a2 2 0 1 0 1 0M18 13c3 0 4 2 4 5",
+            "members",
         ),
         Entry("Account", "/account", "M12 4a4 4 0 1 0 0 8 4 4 0 0 0 0-8M4 21c1-8 15-8 16 0"),
         Entry("API documentation", "/api/docs", "M9 7l-5 5 5 5M15 7l5 5-5 5"),
@@ -64,7 +73,10 @@ NAVIGATION = {
 
 def _exists(entry: Entry) -> bool:
     is_left_out = entry.feature and not has_feature(entry.feature)
-    return not is_left_out and (has_console() or not entry.path.startswith("/console"))
+    if is_left_out or (entry.path.startswith("/console") and not has_console()):
+        return False
+    is_unused = entry.feature == "members" and not (included("team") or g.account["used"].get("members"))
+    return not is_unused and roles.can(g.role, entry.path)
 
 
 def navigation() -> dict[str, list[tuple[Entry, bool]]]:

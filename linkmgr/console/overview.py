@@ -78,7 +78,8 @@ def overview(
           FROM tracked, unnest(ids) AS id,
                LATERAL (SELECT * FROM totals WHERE tracked_id = id OFFSET 0) counted,
                LATERAL (VALUES ('clicks', clicks), ('visitors', visitors),
-                               ('conversions', sum_conversions(conversions))) AS sums (label, number)
+                               ('conversions', (SELECT count(*) FROM conversions c
+                                                  WHERE c.tracked_id = counted.tracked_id))) AS sums (label, number)
          WHERE %(subject)s IN ('campaign', 'channel', 'qr')
          GROUP BY label
          UNION ALL
@@ -187,7 +188,7 @@ def of_channel(user_id: int, channel_id: int, *, times: Row, days: Row, **paging
         """
         SELECT item.*, clicks, days,
                (SELECT count(*) FROM conversions WHERE tracked_id = tracked
-                   AND at >= %(since)s::timestamptz AND at < %(until)s::timestamptz) AS conversions
+                   AND created >= %(since)s::timestamptz AND created < %(until)s::timestamptz) AS conversions
           FROM (SELECT i.id AS place,
                        CASE WHEN link_id IS NOT NULL THEN 'links' WHEN bio_id IS NOT NULL THEN 'bio'
                             ELSE 'qr' END AS type,

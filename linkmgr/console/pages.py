@@ -4,6 +4,7 @@ from flask import Flask
 
 from linkmgr.console import (  # noqa: F401 - they add their routes to the blueprints
     admin_activity,
+    admin_factors,
     admin_links,
     admin_plans,
     admin_reports,
@@ -13,12 +14,15 @@ from linkmgr.console import (  # noqa: F401 - they add their routes to the bluep
     bio,
     campaigns,
     channels,
+    conversions,
+    controls,
     domains,
     home,
     keys,
     link_changes,
     link_try,
     links,
+    members,
     overlay,
     pixels,
     qr,
@@ -38,10 +42,14 @@ OF_FEATURES = {
     "webhooks": (webhooks.bp, admin_activity.bp),
     "imports": (transfer.bp,),
     "reports": (admin_reports.bp,),
+    "members": (members.bp, members.of_person),
+    "signin": (admin_factors.bp,),
+    "conversions": (conversions.bp,),
 }
 
 
 def init_app(app: Flask) -> None:
+    app.add_template_filter(controls.json_text)
     own = [
         blueprint for name, blueprints in OF_FEATURES.items() if has_feature(name) for blueprint in blueprints
     ]

@@ -22,6 +22,7 @@ COUNTED = {
     "overlays": ("Overlays", "overlay"),
     "campaigns": ("Campaigns", "bundle"),
     "channels": ("Channels", None),
+    "members": ("Members", "team"),
 }
 _FEATURES = ("api", "alias", "geo", "device", "parameters", "export")
 
@@ -45,7 +46,10 @@ def _limit(limits: Row, member: str | None) -> int | None:
 
 
 def usage(account: Row) -> list[Usage]:
-    return [use_of(account, counted) for counted in COUNTED]
+    uses = {counted: use_of(account, counted) for counted in COUNTED}
+    if not (uses["members"].used or (has_feature("members") and uses["members"].limit != 0)):
+        del uses["members"]
+    return [*uses.values()]
 
 
 def use_of(account: Row, counted: str) -> Usage:

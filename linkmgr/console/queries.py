@@ -106,8 +106,7 @@ def of_links(user_id: int, ids: list[int], *, most: int, days: dict[str, str]) -
                          WHERE target = links.id AND NOT bot
                          ORDER BY at DESC
                          LIMIT 1) r) AS visited,
-               (SELECT sum_conversions(conversions) FROM totals
-                 WHERE tracked_id = links.id) AS conversions,
+               (SELECT count(*) FROM conversions WHERE tracked_id = links.id) AS conversions,
                daily_clicks(links.id, %(edges)s::timestamptz[], %(since)s, %(until)s,
                             %(split)s) AS days
           FROM links
@@ -131,7 +130,7 @@ def selected(user_id: int, ids: list[int]) -> list[Row]:
                status, expiry,
                password_hash IS NOT NULL AS password, coalesce(r.imported_clicks, 0) AS imported,
                clicks + coalesce(r.imported_clicks, 0) AS clicks, uniqueclicks AS visitors,
-               (SELECT sum_conversions(conversions) FROM totals WHERE tracked_id = id) AS conversions,
+               (SELECT count(*) FROM conversions WHERE tracked_id = l.id) AS conversions,
                date
           FROM link_records r
           JOIN links l USING (user_id, id)
@@ -167,7 +166,7 @@ def of_campaign(user_id: int, campaign_id: int, *, times: Row, days: Row, **pagi
         """
         SELECT members.*,
                (SELECT count(*) FROM conversions WHERE tracked_id = members.id
-                   AND at >= %(since)s::timestamptz AND at < %(until)s::timestamptz) AS conversions,
+                   AND created >= %(since)s::timestamptz AND created < %(until)s::timestamptz) AS conversions,
                daily_clicks(members.id, %(day_edges)s::timestamptz[], %(day_since)s, %(day_until)s,
                             %(day_split)s) AS days
           FROM (SELECT l.id, d.domain, alias, url AS longurl, coalesce(clicks, 0) AS clicks,

@@ -15,13 +15,14 @@ from linkmgr.core.database.paging import Page
 from linkmgr.core.database.statements import Row
 from linkmgr.core.database.tables import BATCH
 from linkmgr.core.errors import AppError
+from linkmgr.core.feature import has_feature
 from linkmgr.core.fields.query import page_number, query_choice, query_id, query_text
 from linkmgr.core.web import csv, streams
 from linkmgr.features.exports import handlers as export
 from linkmgr.features.statistics import results, visit_list
 from linkmgr.features.statistics.label_filters import Filter
 from linkmgr.features.statistics.periods import buckets
-from linkmgr.features.statistics.query import MAX_ROWS, Query, Selection
+from linkmgr.features.statistics.query import CONVERSIONS, MAX_ROWS, OF_CONVERSIONS, Query, Selection
 from linkmgr.features.statistics.selection import Owner
 from linkmgr.features.statistics.visit_list import VisitPage
 from linkmgr.repository import plans
@@ -94,12 +95,12 @@ class PageQuery(NamedTuple):
         dimensions = {"dimension": others[0] if others else following, "second": None}
         return url_for("console.statistics", **(self.query | dimensions | chosen))
 
-    def labeled(self, row: Row, names: dict[str, Row]) -> Row:
+    def labeled(self, row: Row, names: dict[tuple[str, str], Row]) -> Row:
         """Return the row with its labels as text, in `cells` as pages show them, with the URLs that
         choose them, the text that is `searched`, and its change."""
         texts, cells = {}, []
         for key in self.dimensions:
-            value, name, link = row[key], names.get(str(row[key])), None
+            value, name, link = row[key], names.get((key, str(row[key]))), None
             text, url = str(value), self.narrowed(key, **{key: value})
             if key in OF_ROWS and value is None:
                 text, url = f"No {key}", ""
@@ -118,7 +119,7 @@ class PageQuery(NamedTuple):
 
     def columns(self, report: results.Report) -> Row:
         """Return the figures of a report as columns of a file, as the page names them."""
-        others = [name for name in ("visitors", "before") if name in report.columns]
+        others = [name for name in ("visitors", *CONVERSIONS, "before") if name in report.columns]
         return {f"{self.noun}s": "clicks"} | {
             name: name for name in others if report.totals.get(name, 0) is not None
         }
@@ -128,7 +129,8 @@ def _read_query() -> PageQuery:
     selected: Row = {subject: int(query_id(subject) or 0) for subject in _PAGES if subject in request.args}
     if host := query_text(_DOMAIN, _MAX_TEXT):
         selected[_DOMAIN] = host
-    filters = {name: text for name in BY_NAME if (text := query_text(name, _MAX_TEXT))}
+    of_conversions = OF_CONVERSIONS if has_feature("conversions") else ()
+    filters = {name: text for name in (*BY_NAME, *of_conversions) if (text := query_text(name, _MAX_TEXT))}
     first, second = query_choice("dimension", (*BY_NAME, *OF_ROWS)), query_choice("second", tuple(BY_NAME))
     dimensions = list(dict.fromkeys(filter(None, [first or "country", second])))
     order = query_choice("order", _ORDERS) or MOST
@@ -151,7 +153,11 @@ def _count(selection: PageQuery, *, over_time_too: bool) -> tuple[dict[str, str]
     unit, before = selection.period.unit, selection.period.before
     over_time = Query(by=[f"time:{unit}"], order="time", limit=MAX_ROWS, before=before(unit), **shared)
     limit = MAX_ROWS if query_text("format") == "csv" else MAX_LABELS
-    by_label = Query(by=selection.dimensions, order="-clicks", limit=limit, before=before(), **shared)
+    has_conversions = has_feature("conversions") and g.account["used"].get("conversions")
+    metrics = [*shared.pop("metrics"), *(CONVERSIONS if has_conversions else ())]
+    by_label = Query(
+        metrics, by=selection.dimensions, order="-clicks", limit=limit, before=before(), **shared
+    )
     is_of_account = not (selection.selected or filters or selection.dimensions[1:] or over_time_too)
     return results.reports(
         Owner(g.user_id, links=g.account["used"].get("links", 0)),
@@ -197,7 +203,9 @@ def statistics() -> ResponseReturnValue:
         return _times_csv(selection, over_time[0])
     has_change = "before" in by_label.columns
     rows = [
-        selection.labeled(row, by_label.names) for row in by_label.rows if row["clicks"] or row.get("before")
+        selection.labeled(row, by_label.names)
+        for row in by_label.rows
+        if row["clicks"] or row.get("before") or row.get("conversions")
     ]
     rows = [row for row in rows if searched.lower() in row["searched"]]
     rows = periods.by_clicks(rows, selection.order)
@@ -223,6 +231,9 @@ def statistics() -> ResponseReturnValue:
         largest=max((row["clicks"] for row in rows), default=0) or 1,
         has_change=has_change,
         has_visitors=by_label.totals.get("visitors") is not None,
+        has_conversions=bool(by_label.totals.get("conversions")),
+        currencies=by_label.currencies,
+        has_value=by_label.totals.get("value") is not None,
         is_cut=by_label.meta["truncated"],
         **values,
     )
@@ -273,6 +284,6 @@ def _chips(selection: PageQuery, names: dict[str, str]) -> list[Chip]:
         Chip(f"{subject.capitalize()}: {names.get(subject, value)}", selection.without(subject))
         for subject, value in selection.selected.items()
     ] + [
-        Chip(f"{TITLES[key]}: {periods.label(key, text)}", selection.without(key))
+        Chip(f"{TITLES.get(key, key.capitalize())}: {periods.label(key, text)}", selection.without(key))
         for key, text in selection.filters.items()
     ]

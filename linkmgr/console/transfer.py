@@ -7,7 +7,7 @@ from flask import flash, g, redirect, render_template, request, url_for
 from werkzeug.datastructures import MultiDict
 from werkzeug.wrappers import Response
 
-from linkmgr.console import charts
+from linkmgr.console import charts, roles
 from linkmgr.console.frame import blueprint
 from linkmgr.console.signed_in import require_session
 from linkmgr.core import errors
@@ -34,6 +34,12 @@ _NOUNS = {words.file_name: words.noun for words in _WORDS}  # by file of an expo
 PER_PAGE, _FAILURES = 15, 20  # rows of the list, and failed rows of an import
 
 
+def _require_owner(source: str) -> None:
+    """Refuse an exported account to editors: it has domains."""
+    if source == reading.SOURCE:
+        roles.require(g.role, "/console/domains", change=True)
+
+
 @bp.get("/imports")
 def imports() -> str:
     page = repository.index(g.user_id, limit=PER_PAGE, number=page_number(), after=None)
@@ -48,6 +54,7 @@ def import_add() -> Response:
             if response := require_session():  # it may have ended while the file arrived
                 return response
             file = bodies.recognize(upload, bodies.rules_of({}))
+            _require_owner(file.source)
             import_id = requests.add(g.user_id, file, on_conflict=None)
         else:
             form = request.form.to_dict()
@@ -86,6 +93,7 @@ def _mapping(sent: MultiDict[str, str]) -> requests.Mapping:
 @bp.post("/imports/<id:row_id>")
 def import_begin(row_id: int) -> Response:
     mapping = _mapping(request.form)
+    _require_owner(repository.read(g.user_id, row_id)["source"])
     try:
         rules = bodies.rules_of(request.form.to_dict())
         requests.begin(g.user_id, row_id, on_conflict=rules["on_conflict"], mapping=mapping)

@@ -11,12 +11,18 @@ from linkmgr.console.forms import PAGE, PER_PAGE
 from linkmgr.console.frame import blueprint
 from linkmgr.console.stored_forms import StoredForm
 from linkmgr.core.database.statements import Row
-from linkmgr.core.errors import refusal
+from linkmgr.core.errors import AppError, refusal
 from linkmgr.core.fields.query import page_number, query_id
 from linkmgr.core.fields.times import iso
 from linkmgr.features.webhooks import handlers as api
 from linkmgr.features.webhooks import repository as webhooks
-from linkmgr.features.webhooks.schema import OF_USERS, PATTERNS, WEBHOOKS, users_problem
+from linkmgr.features.webhooks.schema import (
+    OF_USERS,
+    PATTERNS,
+    WEBHOOKS,
+    match_users,
+    users_problem,
+)
 from linkmgr.features.webhooks.sender import new_secret
 
 bp = blueprint("webhook_pages", "/console")
@@ -27,13 +33,27 @@ _HEADINGS = {"*": "Everything", "audit": "Audit trail"}
 _LABELS = {
     "*": "All events", "audit.*": "The whole audit trail", "audit.sign_in": "Sign-ins", "audit.key": "API keys changed",
     "audit.user": "Users changed", "audit.plan": "Plans changed", "audit.secret": "API keys shown",
+    "audit.factor": "Passkeys and one-time codes changed",
 }  # fmt: skip
+
+
+def _is_beyond(events: list[str]) -> bool:
+    """Return True for events of all users, which `*` includes in the account of an administrator,
+    if a member works in it: the role of an owner makes no administrator."""
+    return not g.admin and g.account["admin"] and match_users(events)
+
+
+@bp.before_request
+def _require_administrator() -> None:
+    row_id = (request.view_args or {}).get("row_id")
+    if row_id and _is_beyond(webhooks.read(g.user_id, row_id)["events"]):
+        raise AppError("administration_page")
 
 
 def _groups() -> dict[str, list[str]]:
     groups: dict[str, list[str]] = {}
     for name in PATTERNS:
-        if g.admin or not name.startswith(OF_USERS):
+        if not _is_beyond([name]) and (g.admin or not name.startswith(OF_USERS)):
             noun = _NOUNS.get(word := name.partition(".")[0], word)
             groups.setdefault(_HEADINGS.get(word) or f"{noun[0].upper()}{noun[1:]}s", []).append(name)
     return groups
@@ -95,7 +115,10 @@ class WebhookForm(StoredForm):
         return record | {"events": _without_covered(record["events"])}
 
     def check(self, members: Row) -> dict[str, str]:
-        problem = None if g.admin else users_problem(members.get("events", []))
+        events = members.get("events", [])
+        problem = None if g.admin else users_problem(events)
+        if not problem and _is_beyond(events):
+            problem = "must not contain '*', which only administrators receive here. Choose some"
         return {"events": f"Events {problem}."} if problem else {}
 
     def options(self) -> dict[str, dict[str, str]]:

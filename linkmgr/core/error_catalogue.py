@@ -82,9 +82,28 @@ _LINES: dict[str, str | tuple[int, str, str]] = {
     "or change an existing one.",
     "utm_full": "400 You have 100 UTM templates, which is the maximum. Delete one, or change an "
     "existing one.",
+    "owner_exceeded": (403, "role",
+        "Only an API key without limits can make owners of the account. Send another role, or use "
+        "another key."),
+    "members_full": "400 You have 500 members and invitations, which is the maximum. Remove one.",
+    "invitation_open": (400, "email",
+        "You have invited this e-mail address already. Withdraw that invitation to send a new one."),
+    "invitation_spent": "410 This invitation has been accepted or withdrawn, or it is older than 7 "
+    "days. Ask for a new one.",
+    "own_invitation": "400 This is an invitation to your own account. Send it to the person whom you "
+    "invite.",
+    "member_already": "400 You work in this account already. The invitation can still be used by "
+    "another person.",
     "domains_unknown": (400, "domains", "domains must contain only ids of your branded domains."),
     "administrators_only": "403 Only administrators can use this operation. Use an administrator's "
     "API key.",
+    "role_reads": "403 Only owners of this account can open this page. Ask one of them.",
+    "role_changes": "403 You can look at this, but not change it: your role in this account does not "
+    "allow it. Ask one of its owners.",
+    "account_switched": "409 You have switched to another account since you opened this page. Nothing "
+    "was changed. Open the page again.",
+    "account_lost": "403 You no longer work in that account: you were removed, or it is suspended. "
+    "Nothing was changed. You see your own account from now on.",
     "administration_page": "403 Only administrators can open this page. Sign in as an "
     "administrator.",
     "rate_limited": "429 You have exceeded the limit of {limit} requests per {per}. Try again in "
@@ -124,6 +143,9 @@ _LINES: dict[str, str | tuple[int, str, str]] = {
     "alias_reserved": (400, "custom alias",
         "The service has a page at this alias on its own host. Choose another one."),
     "alias_taken": (400, "custom alias", "This alias is already in use. Choose another one."),
+    "externalid_taken": (400, "externalid",
+        "You already have a link with this externalid. Choose another one, or change that link with "
+        "PUT /api/url/external/{{externalid}}."),
     "short_urls_full": "400 A link keeps at most 20 old short URLs. Remove some on its page first.",
     "domain_in_use": "400 This domain has links, perhaps in the bin. Delete them or move them to "
     "another domain first.",
@@ -134,6 +156,7 @@ _LINES: dict[str, str | tuple[int, str, str]] = {
         "The administrators of this service have blocked the host of a URL, or your link to it. "
         "Send another URL."),
     "starts_late": (400, "starts", "starts must be before expiry."),
+    "refund_too_large": (400, "refund", "refund must not be larger than the value of the conversion."),
     "link_unknown": (400, "link", "link must be the id of one of your links."),
     "campaign_unknown": (400, "campaign", "campaign must be the id of one of your campaigns."),
     "splash_unknown": (400, "type", "type must refer to one of your splash pages."),
@@ -218,6 +241,36 @@ _LINES: dict[str, str | tuple[int, str, str]] = {
     "password_set_meanwhile": "400 Your password has been set by another request. Sign in with it "
     "to change it.",
     "password_wrong": "400 Your current password is wrong.",
+    "passwords_off": "403 This service has no passwords. Sign in as its sign-in page offers, or ask an "
+    "administrator for a sign-in link.",
+    "sign_in_expired": "400 This sign-in was begun in another browser or more than 10 minutes ago, or it has "
+    "been used. Sign in again.",
+    "sign_ins_limited": "429 Too many sign-ins from your IP address. Try again in {seconds} seconds.",
+    "provider_down": "503 {name} does not respond. Try again in {seconds} seconds, or ask an administrator for "
+    "a sign-in link.",
+    "provider_wrong": "502 {name} sent what this service cannot accept, so you were not signed in. Try again; if "
+    "it persists, ask the operator of this service to read its log.",
+    "provider_refused": "403 {name} has not signed you in. Try again, or ask an administrator for a sign-in link.",
+    "account_none": "403 {name} knows you, but you have no account here. Ask an administrator for one.",
+    "account_exists": "403 An account with the e-mail address {email} exists. Sign in to it another way, and "
+    "connect it to {name} on its account page.",
+    "account_no_email": "403 {name} did not send your e-mail address, which a new account needs. Ask an "
+    "administrator for an account.",
+    "identity_taken": "400 Your account at {name} is connected to another account here, or this one to another "
+    "account there. Disconnect that one first.",
+    "identity_other": "403 You signed in at {name} with another account than the one that is connected here.",
+    "identity_last": "400 This is the only way for you to sign in. Set a password or add a passkey first.",
+    "remote_user_missing": "403 The proxy of this service has not sent the name of a user. Sign in another way.",
+    "password_short": (400, "password", "The new password must have at least 8 characters."),
+    "password_common": (400, "password",
+        "The new password is common or easy to guess. Choose another one."),
+    "not_confirmed": "400 Confirm that it is you first.",
+    "code_wrong": "401 This code is wrong or was used before. Try the next one.",
+    "too_many_codes": "429 Too many one-time codes. Try again in {seconds} seconds, or use a passkey.",
+    "codes_enrolled": "400 One-time codes are set up already, or this page is old. Begin again.",
+    "passkey_refused": "401 The passkey was not accepted. Try again, and answer within five minutes.",
+    "passkey_known": "400 This passkey has been added before.",
+    "factors_full": "400 You have 20 passkeys and one-time codes, which is the maximum. Remove a passkey first.",
     "foreign_origin": "403 This form was sent from another website. Open the page on this service "
     "and try again.",
     "link_password_wrong": "401 The password for this link is wrong.",

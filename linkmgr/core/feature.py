@@ -11,7 +11,7 @@ from linkmgr.core.database.jobs import Jobs
 from linkmgr.core.fields.member import JsonSchema
 from linkmgr.core.fields.resource import Stored
 from linkmgr.core.hooks import Hooks
-from linkmgr.core.settings import this_app
+from linkmgr.core.settings import settings, this_app
 from linkmgr.core.web.operation import Section
 
 
@@ -73,3 +73,7 @@ def has_feature(name: str) -> bool:
 def has_console() -> bool:
     """Most pages of the console show figures."""
     return has_feature("statistics")
+
+
+def has_mail() -> bool:
+    return has_feature("mail") and settings().mail_url is not None

@@ -26,6 +26,13 @@ def _answer_no_host() -> Any: ...
 def _find_no_page() -> Any: ...
 
 
+def _send_no_message(_user_id: int, _message: str, **_values: Any) -> None: ...
+
+
+def _keep_target(url: str, _link_id: int, _at: float) -> str:
+    return url
+
+
 class Hooks(NamedTuple):
     # Return the caller of a scoped key and count requests, or return None if there is no such key.
     find_key: Callable[[str, int], Row | None] = _find_no_key
@@ -37,8 +44,14 @@ class Hooks(NamedTuple):
     # Return the response of a foreign host to a path that it does not have, or None for the error
     # page.
     missing_page: Callable[[], Any] = _find_no_page
+    # Return the target of a visit of a link, with a click id. The time of the visit is in seconds
+    # since the epoch.
+    add_click_id: Callable[[str, int, float], str] = _keep_target
     # Count a path of a branded domain that a visitor did not find.
     count_missing_path: Callable[[dict[str, Any], int, str], None] = _count_no_path
+    # Send a user, or the address `to`, the e-mail message with this name, which shows these values,
+    # after the request. Users get one message `about` the same.
+    notify: Callable[..., None] = _send_no_message
 
 
 def init_app(app: Flask, parts: Iterable[Hooks]) -> None:

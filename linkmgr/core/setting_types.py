@@ -2,9 +2,13 @@
 
 import re
 from collections.abc import Callable
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from contextlib import suppress
+from email.headerregistry import Address
+from email.policy import SMTP
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
-from urllib.parse import urlsplit
+from typing import Any, NamedTuple
+from urllib.parse import unquote, urlsplit
 
 import psycopg2
 from limits import parse_many
@@ -12,6 +16,8 @@ from psycopg2.extensions import parse_dsn
 from redis.connection import parse_url
 
 _MMDB_MARK = b"\xab\xcd\xefMaxMind.com"  # starts the last section of an .mmdb file, at most 128 KiB long
+_ADDRESS = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]+@[A-Za-z0-9.-]+")
+_MAIL_PORTS = {"smtp": 587, "smtps": 465}
 _MAX_REQUESTS, _MAX_WINDOW = 10**9, 86400  # of a rate limit; the window in seconds
 
 
@@ -89,5 +95,89 @@ def networks(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
     return tuple(map(ip_network, text.replace(",", " ").split()))
 
 
+def proxies(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
+    listed = networks(text)
+    if any(network.prefixlen == 0 for network in listed):
+        raise ValueError
+    return listed
+
+
 def words(text: str) -> tuple[str, ...]:
     return tuple(text.replace(",", " ").split())
+
+
+class MailServer(NamedTuple):
+    """An SMTP server. `is_tls` is True if the connection begins with TLS, and `starttls` if the
+    client must change to it before it signs in."""
+
+    host: str
+    port: int
+    user: str
+    password: str
+    is_tls: bool
+    starttls: bool
+
+
+def mail_server(text: str) -> MailServer:
+    """Parse smtp://user:password@host:port or smtps://... `?starttls=0` sends without TLS, as to a
+    loopback address, where `?starttls=1` requires it."""
+    url = urlsplit(text)
+    host, is_tls = url.hostname or "", url.scheme == "smtps"
+    query = re.fullmatch("|starttls=([01])", url.query)
+    if url.scheme not in _MAIL_PORTS or not re.fullmatch(r"[A-Za-z0-9.:-]+", host) or not query:
+        raise ValueError
+    if url.path.strip("/") or url.fragment or url.port == 0 or (is_tls and query[1]):
+        raise ValueError
+    is_local = host == "localhost"
+    with suppress(ValueError):
+        is_local = ip_address(host).is_loopback
+    user, password = unquote(url.username or ""), unquote(url.password or "")
+    starttls = query[1] == "1" if query[1] else not (is_tls or is_local)
+    return MailServer(host, url.port or _MAIL_PORTS[url.scheme], user, password, is_tls, starttls)
+
+
+def mail_address(text: str) -> Address:
+    """Parse an address, perhaps with a name, that any mail server accepts."""
+    try:
+        header: Any = SMTP.header_factory("From", text if text.isprintable() else "")
+    except IndexError:  # without a host
+        raise ValueError from None
+    if header.defects or len(header.addresses) != 1 or not _ADDRESS.fullmatch(header.addresses[0].addr_spec):
+        raise ValueError
+    address: Address = header.addresses[0]
+    return address
+
+
+def scopes(text: str) -> tuple[str, ...]:
+    if "openid" not in words(text):
+        raise ValueError
+    return words(text)
+
+
+def accounts(text: str) -> tuple[str, ...]:
+    listed = words(text.lower())
+    if listed not in (("off",), ("on",)) and not all(
+        re.fullmatch(r"[a-z0-9.-]+\.[a-z0-9-]+", name) for name in listed
+    ):
+        raise ValueError
+    return listed
+
+
+def issuer(text: str) -> str:
+    """Without TLS anybody on the way could send keys and tokens, unless there is no way."""
+    parts = urlsplit(text)
+    if parts.query or parts.fragment or not parts.hostname or not text.isprintable() or " " in text:
+        raise ValueError
+    is_own = parts.hostname == "localhost" or re.fullmatch(r"127\.[0-9.]+|::1", parts.hostname)
+    if parts.scheme != "https" and not (parts.scheme == "http" and is_own):
+        raise ValueError
+    return text.removesuffix("/")
+
+
+def groups(text: str) -> tuple[tuple[str, str], ...]:
+    """Parse pairs of a group and what its members get: `admin`, or `plan:` and the name of a
+    plan."""
+    pairs = [tuple(map(str.strip, part.rpartition("=")[::2])) for part in text.split(",")]
+    if not all(group and re.fullmatch("admin|plan:.+", grant) for group, grant in pairs):
+        raise ValueError
+    return tuple((group, grant) for group, grant in pairs)

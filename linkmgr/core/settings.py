@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
+from email.headerregistry import Address
 from functools import cached_property
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
@@ -30,6 +31,8 @@ SECRETS = (
     "secret_key_fallbacks",
     "rate_limit_storage",
     "metrics_token",
+    "mail_url",
+    "oidc_client_secret",
 )
 _MAX_PORT = 65535
 
@@ -82,6 +85,9 @@ class Settings:
         "monthly", setting_types.matching("lasting|monthly|daily"), "lasting, monthly or daily"
     )
     respect_dnt: bool = _switch(False)
+    click_parameter: str = _setting(
+        "lm_click", setting_types.matching("[A-Za-z_][A-Za-z0-9_]{0,29}"), "a name of letters, digits and _"
+    )
     key_lifetime_days: int | None = _setting(
         None, setting_types.integer(1, 36500), "a number of days from 1 to 36500"
     )
@@ -101,8 +107,48 @@ class Settings:
     blocklist_url: str = _setting(
         "", setting_types.matching(r"https?://[^\s]+"), "an http:// or https:// URL"
     )
+    mail_url: setting_types.MailServer | None = _setting(  # noqa: RUF009
+        None,
+        setting_types.mail_server,
+        "a URL such as smtp://user:password@mail.example.org:587 or smtps://user:password@mail.example.org",
+    )
+    mail_from: Address | None = _setting(  # noqa: RUF009
+        None,
+        setting_types.mail_address,
+        "an e-mail address such as links@example.org, or with a name 'Links <links@example.org>'",
+    )
+    admin_factor: bool = _switch(False)
     prepare: bool = _switch(True)
     features: tuple[str, ...] = _setting(("all",), setting_types.words, "names, separated by commas")
+
+    passwords: bool = _switch(True)
+    new_accounts: tuple[str, ...] = _setting(
+        ("off",), setting_types.accounts, "off, on, or domains such as 'example.org, example.com'"
+    )
+    oidc_issuer: str = _setting(
+        "",
+        setting_types.issuer,
+        "an https:// URL, or an http:// URL of this machine such as http://127.0.0.1:3000",
+    )
+    oidc_client_id: str = ""
+    oidc_client_secret: str = ""
+    oidc_name: str = "single sign-on"
+    oidc_scopes: tuple[str, ...] = _setting(
+        ("openid", "email", "profile"),
+        setting_types.scopes,
+        "scopes with openid, such as 'openid email profile'",
+    )
+    oidc_match_email: bool = _switch(False)
+    oidc_groups: tuple[tuple[str, str], ...] = _setting(
+        (), setting_types.groups, "groups such as 'staff=plan:Pro, ops=admin'"
+    )
+    oidc_groups_claim: str = "groups"
+    remote_user_header: str = _setting(
+        "", setting_types.matching("[A-Za-z][A-Za-z0-9-]*"), "the name of a header such as Remote-User"
+    )
+    remote_user_proxies: tuple[IPv4Network | IPv6Network, ...] = _setting(
+        (), setting_types.proxies, "networks of your proxies, such as '10.0.0.5/32', and not all addresses"
+    )
 
     name: str = "linkmgr"
     logo: str = ""

@@ -45,7 +45,7 @@ def _document(app: Flask) -> bytes:
 
 
 @document_bp.get("/openapi.json")
-@operation("public", "document.get", {"type": "object"}, has_etag=True, query=_QUERY)
+@operation("public", "document.get", {"type": "object"}, has_etag=True, is_free=True, query=_QUERY)
 def document() -> AnyResponse:
     """Read this document."""
     from linkmgr.document.part import part_of  # noqa: PLC0415
@@ -60,39 +60,52 @@ def document() -> AnyResponse:
 
 
 @lru_cache(1)
-def _parts(app: Flask) -> dict[str, Markup]:
-    """Return the contents of the first page as "", and of the page of each section, by the end of
-    its path."""
-    from linkmgr.document.docs_view import Reader, error, prose  # noqa: PLC0415
-    from linkmgr.document.document import INTRODUCTION, contents_of  # noqa: PLC0415
+def _parts(app: Flask) -> dict[str, tuple[str, Markup]]:
+    """Return the title and the contents of the first page as "", and of the page of each section,
+    by the end of its path."""
+    from linkmgr.document.docs_view import Reader, error, programs, prose  # noqa: PLC0415
+    from linkmgr.document.document import INTRODUCTION, contents_of, pages_of  # noqa: PLC0415
+    from linkmgr.document.responses import SHARED, by_status  # noqa: PLC0415
 
     document = json.loads(_document(app))
-    sections = list(Reader(document, contents_of(app)).sections())
-    errors = {"name": "Error codes", "anchor": "errors", "errors": [error(code) for code in CATALOGUE]}
+    sections = [programs(), *Reader(document, pages_of(contents_of(app))).sections()]
+    errors = {
+        "name": "Error codes",
+        "anchor": "errors",
+        "errors": [error(code) for code in CATALOGUE],
+        "shared": by_status(SHARED),
+    }
     values = {"base_url": document["servers"][0]["url"], "introduction": prose(INTRODUCTION)}
     opened = {"": None} | {section["anchor"]: section for section in (*sections, errors)}
     return {
-        # The template escapes.
-        name: Markup(  # noqa: S704
-            render_template("docs_operations.html", sections=[*sections, errors], opened=section, **values)
+        name: (
+            str(section["name"]) if section else "",
+            Markup(  # noqa: S704 - the template escapes
+                render_template(
+                    "docs_operations.html", sections=[*sections, errors], opened=section, **values
+                )
+            ),
         )
         for name, section in opened.items()
     }
 
 
 def _page(section: str) -> Response:
-    contents = _parts(this_app()).get(section)
-    if contents is None:
+    if section not in (parts := _parts(this_app())):
         raise AppError("no_such_page")
-    response = make_response(render_template("docs.html", contents=contents))
+    title, contents = parts[section]
+    response = make_response(render_template("docs.html", title=title, contents=contents))
     policy = f"{security_headers.POLICY}; connect-src 'self'; script-src 'nonce-{security_headers.nonce()}'"
     response.headers["Content-Security-Policy"] = policy
     response.headers["Cache-Control"] = "no-store"
     return response
 
 
+_PAGE = operation("public", "", is_free=True)
+
+
 @docs_bp.get("/docs/changes")
-@operation("public", "")
+@_PAGE
 def changes() -> str:
     from linkmgr.document.docs_view import prose  # noqa: PLC0415
 
@@ -100,12 +113,12 @@ def changes() -> str:
 
 
 @docs_bp.get("/docs")
-@operation("public", "")
+@_PAGE
 def page() -> Response:
     return _page("")
 
 
 @docs_bp.get("/docs/<section>")
-@operation("public", "")
+@_PAGE
 def section_page(section: str) -> Response:
     return _page(section)

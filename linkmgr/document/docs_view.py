@@ -5,6 +5,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -12,11 +13,15 @@ from markupsafe import Markup, escape
 
 from linkmgr.core.error_catalogue import CATALOGUE
 from linkmgr.core.fields.member import JsonSchema
+from linkmgr.core.fields.query import NAMED_PAGING, STATISTICS
 from linkmgr.core.web.operation import Route, Section
 from linkmgr.document.document import Contents
 from linkmgr.document.responses import SHARED, by_status, codes_of
 
 _ID = "17"  # the id in examples
+_SHOWN, _FEW_MEMBERS = "{...}", 4
+# Parameters that the conventions describe
+_SHARED_PARAMETERS = (*NAMED_PAGING.values(), *STATISTICS.values())
 # Values of the template: rows of tables, errors, operations and sections
 View = dict[str, Any]
 
@@ -28,7 +33,8 @@ def _code(text: str) -> Markup:
 
 
 def _inline(text: str) -> str:
-    with_code = re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text)))
+    with_links = re.sub("`(/api/docs/[a-z-]+)`", r'<a href="\1">\1</a>', str(escape(text)))
+    with_code = re.sub("`([^`]+)`", r"<code>\1</code>", with_links)
     return re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", with_code, flags=re.DOTALL)
 
 
@@ -45,6 +51,21 @@ def prose(text: str) -> Markup:
     return Markup("\n".join(blocks))  # noqa: S704 - _inline escapes
 
 
+def programs() -> View:
+    """Return the page of the first programs."""
+    folder = Path(__file__).parent / "programs"
+    languages = (("Python", "python3", "py"), ("JavaScript", "node", "mjs"), ("PHP", "php", "php"))
+    files = [(language, command, f"first_program.{ending}") for language, command, ending in languages]
+    return {
+        "name": "First program",
+        "anchor": "first-program",
+        "programs": [
+            {"language": language, "command": f"{command} {name}", "text": _code((folder / name).read_text())}
+            for language, command, name in files
+        ],
+    }
+
+
 def error(code: str) -> View:
     status, message = CATALOGUE[code]
     return {
@@ -54,9 +75,24 @@ def error(code: str) -> View:
     }
 
 
+def _without_repetitions(value: Any, shown: set[str]) -> Any:
+    """Return an example whose larger objects that were `shown` before are "{...}"."""
+    if isinstance(value, list):
+        return [_without_repetitions(item, shown) for item in value]
+    if not isinstance(value, dict):
+        return value
+    text = json.dumps(value)
+    if text in shown:
+        return _SHOWN
+    if len(value) > _FEW_MEMBERS:
+        shown.add(text)
+    return {name: _without_repetitions(member, shown) for name, member in value.items()}
+
+
 class Reader:
     def __init__(self, document: JsonSchema, contents: Contents) -> None:
         self.document, self.contents = document, contents
+        self.shown: set[str] = set()  # objects in the examples of a section
 
     def resolve(self, schema: JsonSchema) -> JsonSchema:
         if "$ref" not in schema:
@@ -79,7 +115,8 @@ class Reader:
         match schema:
             case {"items": items, **others}:
                 bound = f", at most {others['maxItems']}" if "maxItems" in others else ""
-                return f" of {self.type_of(items).replace('object', 'objects', 1)}{bound}"
+                of = self.type_of(items).replace("object", "objects", 1)
+                return f" of {of.partition(',')[0] if of.startswith('string') else of}{bound}"
             case {"properties": members}:
                 return f" of {', '.join(members)}"
             case {"minimum": minimum, "maximum": maximum} if maximum < 2**31:
@@ -116,7 +153,8 @@ class Reader:
     def _inner_rows(self, name: str, schema: JsonSchema) -> list[View]:
         schema = self.resolve(schema)
         item = self.resolve(schema.get("items", schema))
-        return self._rows(item, f"{name}[]." if "items" in schema else f"{name}.")
+        rows = self._rows(item, f"{name}[]." if "items" in schema else f"{name}.")
+        return [row | {"example": ""} for row in rows]  # the example of the member has them all
 
     def _bodies(self, routes: list[Route]) -> list[tuple[str, JsonSchema]]:
         schemas = self.document["components"]["schemas"]
@@ -162,10 +200,24 @@ class Reader:
         entry = self.document["paths"][route.path][route.method.lower()]
         content = entry.get("requestBody", {}).get("content", {}).get("application/json", {})
         success = entry["responses"]["200"]["content"].get("application/json", {}).get("example")
-        codes = by_status(codes_of(route)).items()
-        common = {
-            status: kept for status, group in codes if (kept := [code for code in group if code in SHARED])
-        }
+        success = json.dumps(_without_repetitions(success, self.shown), indent=2) if success else ""
+        parameters = [
+            self.row(
+                parameter["name"],
+                parameter["schema"]
+                | {key: parameter[key] for key in ("description", "x-default") if key in parameter},
+                parameter["in"],
+                "required" * parameter.get("required", False),
+            )
+            for parameter in map(self.resolve, entry.get("parameters", []))
+        ]
+        json_path = route.path.removesuffix(".csv") if route.path.endswith(".csv") else ""
+        query = route.operation.query
+        shared = [
+            row["name"]
+            for row in parameters
+            if row["place"] == "header" or query.get(row["name"]) in _SHARED_PARAMETERS
+        ]
         security = entry["security"]
         return {
             "id": entry["operationId"].replace(".", "_"),
@@ -175,28 +227,24 @@ class Reader:
             "scope": security[0]["key"][0] if security else "",
             "summary": route.operation.summary,
             "description": prose(route.operation.description),
-            "parameters": [
-                self.row(
-                    parameter["name"],
-                    parameter["schema"]
-                    | {key: parameter[key] for key in ("description", "x-default") if key in parameter},
-                    parameter["in"],
-                    "required" * parameter.get("required", False),
-                )
-                for parameter in map(self.resolve, entry.get("parameters", []))
-            ],
+            "parameters": parameters,
+            "own": [row for row in parameters if row["name"] not in shared and not json_path],
+            "json_path": json_path,  # of the operation with the same parameters as this one of a CSV
+            "shared": shared,  # names of parameters that the conventions describe
             "members": list(self.resolve(content["schema"])["properties"]) if content else [],
             "is_upload": route.operation.is_upload,
             "body": _code(json.dumps(content["example"], indent=2) if content else ""),
             "curl": _code(self.curl(route, entry)),
-            "success": _code(json.dumps(success, indent=2) if success else ""),
-            "errors": [error(code) for _, group in codes for code in group if code not in SHARED],
-            "common": common,  # error codes that most operations share, by status
+            "success": _code(success.replace(f'"{_SHOWN}"', _SHOWN)),
+            "errors": [
+                code for group in by_status(codes_of(route)).values() for code in group if code not in SHARED
+            ],
         }
 
     def curl(self, route: Route, entry: JsonSchema) -> str:
         stated = route.operation
-        choices = {name: parameter.json["enum"][0] for name, parameter in stated.path.items()}
+        schemas = {name: parameter.json for name, parameter in stated.path.items()}
+        choices = {name: (schema.get("enum") or schema["examples"])[0] for name, schema in schemas.items()}
         path = re.sub(r"{(\w+)}", lambda match: choices.get(match[1], _ID), route.path)
         url = self.document["servers"][0]["url"] + path
         if stated.example_query:
@@ -211,6 +259,7 @@ class Reader:
 
     def sections(self) -> Iterator[View]:
         for section, routes in self.contents:
+            self.shown.clear()
             yield {
                 "name": section.title,
                 "anchor": section.title.lower().replace(" ", "-"),

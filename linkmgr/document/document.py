@@ -1,5 +1,6 @@
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 from flask import Flask
@@ -53,6 +54,11 @@ _DOCUMENT = Section(
     "The description of the API in the form of OpenAPI, which generators of clients read.",
 )
 Contents = list[tuple[Section, list[Route]]]
+# Parameters by operation in the last release, in the order of the arguments of generated clients
+RELEASED = {
+    words[0]: words[1:]
+    for words in map(str.split, Path(__file__).with_name("released.txt").read_text().splitlines())
+}
 
 
 def contents_of(app: Flask) -> Contents:
@@ -61,6 +67,21 @@ def contents_of(app: Flask) -> Contents:
         (section, [route for route in all_routes if route.operation.id.partition(".")[0] == section.word])
         for section in stated
     ]
+
+
+def pages_of(contents: Contents) -> Contents:
+    """Return the sections and operations of each page of /api/docs."""
+    pages: Contents = []
+    for section, section_routes in contents:
+        moved = section.apart.operations if section.apart else ()
+        pages.append((section, [route for route in section_routes if route.operation.id not in moved]))
+        if section.apart:
+            pages.append((section.apart, [route for route in section_routes if route.operation.id in moved]))
+    return pages
+
+
+def _description(section: Section) -> str:
+    return f"{section.description}\n\n{section.apart.description}" if section.apart else section.description
 
 
 def _in_query(name: str, parameter: Parameter, value: str | None = None) -> JsonSchema:
@@ -82,6 +103,16 @@ def _body(stated: Operation) -> JsonSchema:
     content: JsonSchema = {"schema": ref(stated.body.__name__), "example": stated.body_example}
     required = any(field.required for field in stated.body().fields.values())
     return {"required": required, "content": {"application/json": content}}
+
+
+def _name(parameter: JsonSchema) -> str:
+    return str(parameter.get("name") or parameter["$ref"].rpartition("/")[2])
+
+
+def _ordered(parameters: Iterable[JsonSchema], operation_id: str) -> list[JsonSchema]:
+    """Return new parameters behind those of the last release."""
+    places = {name: place for place, name in enumerate(RELEASED.get(operation_id, []))}
+    return sorted(parameters, key=lambda parameter: places.get(_name(parameter), len(places)))
 
 
 def _parameters(route: Route, nouns: dict[str, str]) -> Iterator[JsonSchema]:
@@ -152,7 +183,7 @@ def _webhooks(events: dict[str, str]) -> JsonSchema:
 def _entry(
     section: Section, route: Route, nouns: dict[str, str], records: dict[str, JsonSchema]
 ) -> JsonSchema:
-    stated, parameters = route.operation, list(_parameters(route, nouns))
+    stated, parameters = route.operation, _ordered(_parameters(route, nouns), route.operation.id)
     return {
         "operationId": stated.id,
         "summary": stated.summary,
@@ -174,7 +205,7 @@ def _links(create: Route, section_routes: list[Route]) -> JsonSchema:
             "parameters": dict.fromkeys(route.arguments, source),
         }
         for route in section_routes
-        if len(route.arguments) == 1
+        if len(route.arguments) == 1 and not route.operation.path
     }
 
 
@@ -217,7 +248,9 @@ def build(app: Flask, base_url: str) -> JsonSchema:
             "info": {"title": "linkmgr", "version": RELEASE, "description": f"{subject} {reference}"},
             "servers": [{"url": base_url}],
             "security": [{"key": []}],
-            "tags": [{"name": section.title, "description": section.description} for section, _ in contents],
+            "tags": [
+                {"name": section.title, "description": _description(section)} for section, _ in contents
+            ],
             "paths": _paths(contents, records),
             "webhooks": _webhooks(events),
             "components": {

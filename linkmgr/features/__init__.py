@@ -20,10 +20,15 @@ ALL = (
     "missing_paths",
     "scoped_keys",
     "webhooks",
+    "mail",
+    "signin",
+    "members",
+    "activity",
 )
 
 
-NEEDS = {"exports": "statistics"}  # exports have the visits
+# Exports have the visits, and the worker of webhooks moves events to the activity.
+NEEDS = {"exports": "statistics", "activity": "webhooks"}
 
 
 def load(names: Iterable[str]) -> list[Feature]:

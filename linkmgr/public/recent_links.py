@@ -15,6 +15,7 @@ class RecentLink(NamedTuple):
     id: int
     user_id: int
     url: str
+    clickid: bool
     until: float  # time.monotonic()
 
 
@@ -34,10 +35,16 @@ class RecentLinks:
 
     def keep(self, key: Key, row: Row) -> RecentLink:
         now, link = time.monotonic(), self._links.get(key)
-        if link and link.url == row["url"] and link.until - now > self.seconds / 2:
+        if (
+            link
+            and (link.url, link.clickid) == (row["url"], row["clickid"])
+            and link.until - now > self.seconds / 2
+        ):
             return link
         self.forget(key)  # a new key is the last one to be removed
-        link = self._links[key] = RecentLink(row["id"], row["user_id"], row["url"], now + self.seconds)
+        link = self._links[key] = RecentLink(
+            row["id"], row["user_id"], row["url"], row["clickid"], now + self.seconds
+        )
         if len(self._links) > self.maximum:
             self._links.popitem(last=False)
         return link

@@ -27,6 +27,7 @@ from linkmgr.core.errors import AppError
 from linkmgr.core.feature import has_console
 from linkmgr.core.fields.aliases import PATTERN, reserved_words
 from linkmgr.core.fields.query import query_text
+from linkmgr.core.hooks import hooks
 from linkmgr.core.settings import settings
 from linkmgr.core.web import attempts, security_headers, sessions
 from linkmgr.core.web.host import foreign_routes, host_of
@@ -35,7 +36,7 @@ from linkmgr.public.recent_links import RecentLinks
 from linkmgr.repository import public
 from linkmgr.visits import bots, counting, visitor
 from linkmgr.visits.blocked import blocked
-from linkmgr.visits.choice import Choice, app_store, choose, completed
+from linkmgr.visits.choice import FRAMED, Choice, app_store, choose, completed
 from linkmgr.visits.dimensions import UNKNOWN
 
 bp = Blueprint("short", __name__)
@@ -100,8 +101,8 @@ class FastRedirects:
         except AppError:
             self.recent.forget(key)
             raise
-        counting.count(environ, recent.id, recent.user_id, target=recent.url)
-        return recent.url
+        at = counting.count(environ, recent.id, recent.user_id, target=recent.url)
+        return hooks().add_click_id(recent.url, recent.id, at) if recent.clickid and at else recent.url
 
 
 def _is_fast(link: Row, agent: str) -> bool:
@@ -205,7 +206,11 @@ def redirect_visitor(link: Row) -> ResponseReturnValue:
     variant = UNKNOWN if store else choice.variant
     rule = UNKNOWN if store or choice.rule is None else str(choice.rule + 1)
     target = completed(link, choice.url, request.environ["QUERY_STRING"])
-    counting.count(request.environ, link["id"], link["user_id"], target=target, variant=variant, rule=rule)
+    at = counting.count(
+        request.environ, link["id"], link["user_id"], target=target, variant=variant, rule=rule
+    )
+    if link["clickid"] and at and link["type"] not in FRAMED:
+        target = hooks().add_click_id(target, link["id"], at)
     if link["type"] != "direct" or link["pixels"]:
         return interstitial.respond(link, store or target)
     if store:

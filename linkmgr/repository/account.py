@@ -22,6 +22,8 @@ def overview(user_id: int) -> Row:
                ARRAY(SELECT domain FROM domains WHERE user_id = accounts.id
                       ORDER BY domain = accounts.domain DESC NULLS LAST, id
                       LIMIT %(most)s) AS domains,
+               ARRAY(SELECT DISTINCT method FROM factors
+                      WHERE factors.user_id = accounts.id AND counter IS NOT NULL) AS factors,
                key_created + make_interval(days => %(lifetime)s) AS key_expires,
                (SELECT coalesce(json_object_agg(name, total), '{}')
                   FROM (SELECT counted AS name, total FROM usage WHERE user_id = accounts.id
@@ -46,8 +48,8 @@ def password_hash(user_id: int) -> str:
 
 def update(user_id: int, **changes: Any) -> Row:
     """Change `email`, `password_hash`, `timezone` and `domain`, a host or "" for our own, and
-    return the account. A new password ends all browser sessions except `session` and deletes the
-    sign-in links.
+    return the account, with its `email_before`. A new password ends all browser sessions except
+    `session` and deletes the sign-in links.
 
     `by_link` sets a password without the current one: a session can do so if it is by a link of the
     last hour or if the account has no password, and only the first of several concurrent requests
@@ -56,7 +58,8 @@ def update(user_id: int, **changes: Any) -> Row:
     account = run(
         """
         WITH owner AS MATERIALIZED (
-            SELECT id, password_hash = '' AS lacks_password FROM users WHERE id = %(user_id)s
+            SELECT id, email, password_hash = '' AS lacks_password FROM users
+             WHERE id = %(user_id)s
                FOR NO KEY UPDATE),
         confirmed AS (
             UPDATE sessions s
@@ -86,8 +89,9 @@ def update(user_id: int, **changes: Any) -> Row:
             RETURNING id, email, domain, updated, version::text)
         -- The view has the row before the update.
         SELECT a.id, updated.email, username, status, expires, registered, updated.updated,
-               updated.domain, updated.version
+               updated.domain, updated.version, owner.email AS email_before
           FROM updated
+          JOIN owner ON owner.id = updated.id
           JOIN accounts a ON a.id = updated.id
         """,
         user_id=user_id,

@@ -52,18 +52,21 @@ _OF_TRACKED = (
     *(deletion(table, "link_id = ANY (%(ids)s::bigint[])") for table in ("taken_clicks", "link_checks")),
 )
 _OWNED = [
-    deletion(table, "user_id = %(user_id)s")
-    for table in (
-        "missing_paths",
-        *TABLES,
-        "idempotency_keys",
-        "outbox",
-        "events",
-        "account_totals",
-        "account_targets",
-        "account_labels",
-        "visit_minutes",
-    )
+    *(deletion(table, "user_id = -%(user_id)s::bigint") for table in ("outbox", "events")),  # the activity
+    *(
+        deletion(table, "user_id = %(user_id)s")
+        for table in (
+            "missing_paths",
+            *TABLES,
+            "idempotency_keys",
+            "outbox",
+            "events",
+            "account_totals",
+            "account_targets",
+            "account_labels",
+            "visit_minutes",
+        )
+    ),
 ]
 
 

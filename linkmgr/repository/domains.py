@@ -39,11 +39,11 @@ def add(user_id: int, members: Row) -> Row:
         """
         WITH added AS (
             INSERT INTO domains (id, user_id, scheme, host, redirectroot, redirect404, brandname,
-                                 brandlogo, brandcolor, forwardquery, logo_hash, checked)
+                                 brandlogo, brandcolor, forwardquery, clickid, logo_hash, checked)
             VALUES (coalesce(%(id)s::bigint, nextval(pg_get_serial_sequence('domains', 'id'))),
                     %(user_id)s, split_part(%(domain)s, '://', 1), split_part(%(domain)s, '://', 2),
                     %(redirectroot)s, %(redirect404)s, %(brandname)s, %(brandlogo)s, %(brandcolor)s,
-                    coalesce(%(forwardquery)s, false), store_logo(%(user_id)s, %(logo)s),
+                    coalesce(%(forwardquery)s, false), coalesce(%(clickid)s, false), store_logo(%(user_id)s, %(logo)s),
                     CASE WHEN %(is_checked)s THEN now() END)
             RETURNING *)
         SELECT *, version::text
@@ -70,6 +70,7 @@ def update(user_id: int, domain_id: int, members: Row) -> Row:
                    brandlogo = coalesce(%(brandlogo)s, brandlogo),
                    brandcolor = coalesce(%(brandcolor)s, brandcolor),
                    forwardquery = coalesce(%(forwardquery)s, forwardquery),
+                   clickid = coalesce(%(clickid)s, clickid),
                    logo_hash = CASE WHEN %(logo)s::bytea IS NULL THEN logo_hash
                                     ELSE store_logo(%(user_id)s, %(logo)s) END
              WHERE user_id = %(user_id)s AND id = %(domain_id)s

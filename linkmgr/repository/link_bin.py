@@ -128,7 +128,7 @@ def restore(user_id: int, link_id: int) -> None:
 def restore_all(user_id: int, ids: list[int]) -> int:
     """Bring links back, without campaigns and other rows that were deleted meanwhile, and return
     their number. A new link of the same URL alone may have taken the place of one that was
-    `url_only`."""
+    `url_only`, and another link its `externalid`."""
     with in_transaction():
         restored = _restore(user_id, ids)
         run(
@@ -177,7 +177,15 @@ def _restore(user_id: int, ids: list[int]) -> list[int]:
                        'type', CASE WHEN (b.splash_id, b.overlay_id)
                                          IS DISTINCT FROM (kept.splash_id, kept.overlay_id)
                                     THEN 'direct' ELSE b.type END,
-                       'pixels', nullif(kept.pixels, '{}'))) l,
+                       'pixels', nullif(kept.pixels, '{}'),
+                       'externalid', CASE WHEN b.externalid <> '' AND NOT EXISTS (
+                                                   SELECT FROM public.links o
+                                                    WHERE o.user_id = b.user_id
+                                                      AND o.externalid = b.externalid)
+                                               AND NOT EXISTS (
+                                                   SELECT FROM taken o
+                                                    WHERE o.externalid = b.externalid AND o.id > b.id)
+                                          THEN b.externalid ELSE '' END)) l,
                    denied_feature(l, NULL, l.custom, lacking_features(l.user_id)) AS denied
              WHERE CASE WHEN l.blocked IS NULL AND has_blocked_target(l.user_id, targets_of(l))
                         THEN refuse('target_blocked') IS NULL

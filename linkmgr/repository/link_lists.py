@@ -11,7 +11,7 @@ from linkmgr.core.settings import settings
 
 # The arguments of matching_links in schema.sql, besides the user
 FILTERS = ("q", "domain", "campaign", "channel", "status", "expired", "password", "clicked", "health",
-           "since", "until", "import", "source")  # fmt: skip
+           "since", "until", "import", "source", "externalid", "ids", "target", "updated_since")  # fmt: skip
 UNCHECKED: Row = {
     "state": "unchecked",
     "reason": "",
@@ -68,9 +68,9 @@ def index(user_id: int, **paging: Unpack[Paging]) -> Page:
 def listed(
     user_id: int, filters: Row, *, order: str = "date", sort: str = "desc", **paging: Unpack[Paging]
 ) -> Page:
-    """List the links that match all filters, by `date` or `click`, imported ones too. All but a
-    list without them, newest first, reads the index of the search or all links of the user. One
-    that is not newest first has no cursor."""
+    """List the links that match all filters, by `date`, `updated` or `click`, imported ones too.
+    All but a list without them, newest first, reads the index of the search or all links of the
+    user. One that is not newest first has no cursor."""
     sent = {name for name in FILTERS if filters[name] is not None}
     is_newest_first = (order, sort) == ("date", "desc")
     if is_newest_first and not sent:
@@ -122,11 +122,15 @@ def _filtered(user_id: int, filters: Row, **params: Any) -> Page:
           FROM unnest(ARRAY(
                SELECT id FROM matches
                 WHERE id < %(after)s
-                ORDER BY CASE WHEN %(order)s = 'click'
-                              THEN coalesce((SELECT clicks FROM totals WHERE tracked_id = id), 0)
-                                   + coalesce((SELECT imported_clicks FROM links l
-                                                WHERE l.id = matches.id), 0)
-                              END * %(direction)s::int DESC,
+                ORDER BY CASE %(order)s
+                         WHEN 'click'
+                           THEN coalesce((SELECT clicks FROM totals WHERE tracked_id = id), 0)
+                                + coalesce((SELECT imported_clicks FROM links l
+                                             WHERE l.id = matches.id), 0)
+                         WHEN 'updated'
+                           THEN (SELECT (1e6 * extract(epoch FROM updated))::bigint FROM links l
+                                  WHERE l.id = matches.id)
+                         END * %(direction)s::int DESC,
                          id * %(direction)s DESC
                 LIMIT %(limit)s OFFSET %(offset)s)) WITH ORDINALITY AS listed (id, place)
           JOIN link_records r USING (id)
@@ -139,7 +143,8 @@ def _filtered(user_id: int, filters: Row, **params: Any) -> Page:
           FROM matching_links(%(user_id)s, %(q)s, %(ascii)s, %(short_host)s, %(short_alias)s,
                               %(domain)s, %(campaign)s, %(channel)s, %(status)s, %(expired)s,
                               %(password)s, %(clicked)s, %(health)s, %(since)s, %(until)s,
-                              %(import)s, %(source)s)
+                              %(import)s, %(source)s, %(externalid)s, %(ids)s::bigint[],
+                              %(target)s, %(updated_since)s)
         """,
         user_id=user_id,
         **filters,
@@ -282,7 +287,8 @@ def _ordered(user_id: int, filters: Row, **params: Any) -> Page:
           FROM matching_links(%(user_id)s, %(q)s, %(ascii)s, %(short_host)s, %(short_alias)s,
                               %(domain)s, %(campaign)s, %(channel)s, %(status)s, %(expired)s,
                               %(password)s, %(clicked)s, %(health)s, %(since)s, %(until)s,
-                              %(import)s, %(source)s)
+                              %(import)s, %(source)s, %(externalid)s, %(ids)s::bigint[],
+                              %(target)s, %(updated_since)s)
         """,
         user_id=user_id,
         most=MAX_COMPARED,
@@ -299,7 +305,8 @@ def matched_ids(user_id: int, filters: Row, below: int, limit: int) -> list[int]
           FROM matching_links(%(user_id)s, %(q)s, %(ascii)s, %(short_host)s, %(short_alias)s,
                               %(domain)s, %(campaign)s, %(channel)s, %(status)s, %(expired)s,
                               %(password)s, %(clicked)s, %(health)s, %(since)s, %(until)s,
-                              %(import)s, %(source)s)
+                              %(import)s, %(source)s, %(externalid)s, %(ids)s::bigint[],
+                              %(target)s, %(updated_since)s)
          WHERE id < %(below)s
          ORDER BY id DESC
          LIMIT %(limit)s

@@ -47,16 +47,14 @@ def _read(fetch: Callable[..., Row | None], user_id: int, link_id: int, *, stati
     return to_record(totals | totals.pop("link"), statistics=statistics)
 
 
-def read_named(user_id: int, link_id: int) -> Row:
+def read_named(user_id: int, link_id: int, event: str | None = None) -> Row:
     """Return a link whose campaign and channels have their names, its `old_short_urls`, of its
-    clicks those that are `scans`, and `counts`: visits, visitors, conversions and their value in
-    hundredths, each by the name of a variant."""
+    clicks those that are `scans`, `counts`: of its `experiments` those of `totals` in schema.sql,
+    and `converted`: its conversions, of one `event` if it is not None."""
     stored = row(
         """
-        SELECT l.*, clicks, visitors, top_labels, variant_visitors, conversions,
-               (SELECT labels -> 'variant' FROM tracked_rollups
-                 WHERE tracked_id = l.id AND unit = 'all' AND NOT bot
-                   AND variants <> '[]') AS variant_visits,
+        SELECT l.*, clicks, visitors, top_labels, t.experiments AS counts,
+               (SELECT json_agg(c) FROM link_conversions(%(user_id)s, l.id, %(event)s) c) AS converted,
                link_state(l.id, starts, expiry, maxclicks, blocked) AS state,
                (SELECT blocked_host_of(p) FROM public.links p WHERE p.id = l.id) AS blocked_host,
                (SELECT json_build_object('id', id, 'name', name) FROM campaigns
@@ -74,26 +72,23 @@ def read_named(user_id: int, link_id: int) -> Row:
                  WHERE link_id = l.id AND until > now()
                    AND (a.domain_id = 0 OR d.id IS NOT NULL)) AS old_short_urls
           FROM link_details l
-          LEFT JOIN totals ON tracked_id = l.id
+          LEFT JOIN totals t ON tracked_id = l.id
          WHERE l.user_id = %(user_id)s AND l.id = %(link_id)s
         """,
         user_id=user_id,
         link_id=link_id,
+        event=event,
     )
     link = existing(stored, "link")
     scans = ((link["top_labels"] or {}).get("kind") or {}).get(SCAN, 0)
     if link["blocked_host"]:
         link["state"] = "blocked"
-    counts = {
-        "visits": link["variant_visits"] or {},
-        "visitors": (link["variant_visitors"] or {}).get("variant", {}),
-    }
     named = {name: link[name] for name in ("campaign", "channel", "state", "blocked_host")}
     named["old_short_urls"] = [
         old | {"shorturl": short_url(old["domain"], old["alias"]), "until": timestamp(old["until"])}
         for old in link["old_short_urls"] or ()
     ]
-    return to_record(link) | named | {"scans": scans, "counts": {**counts, **(link["conversions"] or {})}}
+    return to_record(link) | named | {"scans": scans, "counts": link["counts"] or {}}
 
 
 def find_by_short_url(user_id: int, short: ShortUrl) -> Row | None:

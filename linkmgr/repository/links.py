@@ -131,8 +131,8 @@ def _find_url_only(user_id: int, url: str) -> Row | None:
 
 
 def add_links(user_id: int, links: list[Row], *, atomic: bool = False) -> list[Row]:
-    """Store at most MAX_LINKS links and return their results in the same order: `id` and
-    `shorturl`, or `code` and `message` of the reason why a link was not stored. With `atomic`,
+    """Store at most MAX_LINKS links and return their results in the same order: `id`, `shorturl`
+    and `is_new`, or `code` and `message` of the reason why a link was not stored. With `atomic`,
     either all links are stored or none: if one fails, the results of those that would have been
     stored are empty.
 
@@ -159,7 +159,11 @@ def add_links(user_id: int, links: list[Row], *, atomic: bool = False) -> list[R
         _release_aliases,
     )
     results = dict(zip(distinct, stored, strict=True))
-    return [results[n] for n in same]
+    return [results[n] if n == index else _existing(results[n]) for index, n in enumerate(same)]
+
+
+def _existing(result: Row) -> Row:
+    return result | {"is_new": False} if "id" in result else result
 
 
 def _is_url_only(link: Row) -> bool:
@@ -181,7 +185,12 @@ def _added(user_id: int, links: list[Row], atomic: bool) -> list[Row]:
         (code, detail, *(by_url.get(link["url"], added) if link["url_only"] else added), domain)
         for link, (code, detail, *added, domain) in zip(links, stored["results"], strict=True)
     ]
-    return _to_results(answers, is_undone=atomic and any(code for code, *_ in answers))
+    results = _to_results(answers, is_undone=atomic and any(code for code, *_ in answers))
+    new_ids = [new_id for _, _, new_id, *_ in stored["results"]]
+    return [
+        result | {"is_new": True} if result.get("id") == new_id else _existing(result)
+        for result, new_id in zip(results, new_ids, strict=True)
+    ]
 
 
 def _to_results(answers: list[tuple[Any, ...]], *, is_undone: bool) -> list[Row]:
@@ -284,6 +293,36 @@ def _count_waiting(user_id: int, ids: list[int]) -> None:
             user_id=user_id,
             waiting=orjson.dumps(waiting).decode(),
         )
+
+
+def id_of_externalid(user_id: int, externalid: str) -> int | None:
+    link = run(
+        "SELECT id FROM links WHERE user_id = %(user_id)s AND externalid = %(externalid)s",
+        user_id=user_id,
+        externalid=externalid,
+    )
+    return int(link["id"]) if link else None
+
+
+def put(user_id: int, externalid: str, create: Callable[[], Row], change: Callable[[int], Row]) -> Row:
+    """Change the link with an `externalid`, or create it. The index decides which of several
+    requests creates it, and the others change it."""
+    for _ in range(_TRIES):
+        try:
+            if link_id := id_of_externalid(user_id, externalid):
+                return {"is_new": False} | change(link_id)
+            with undoable():
+                return create()
+        except AppError as error:
+            if error.code != "missing":  # deleted meanwhile
+                raise
+        except UniqueViolation as violation:
+            is_taken = violation.diag.constraint_name == "externalid_taken"
+            if (
+                not is_taken or id_of_externalid(user_id, externalid) is None
+            ):  # a restricted key does not see it
+                raise
+    raise AppError("busy", seconds=RETRY_SECONDS)
 
 
 def delete(user_id: int, link_id: int) -> None:

@@ -82,12 +82,12 @@ def _link(host: str | None, alias: str, *, can_wait: bool) -> Row | None:
     deleted users."""
     return public_row(
         """
-        SELECT l.id, l.user_id, u.suspended = 'all' AS disabled, l.alias,
-               (SELECT domain FROM domains WHERE id = l.domain_id),
+        SELECT l.id, l.user_id, u.suspended = 'all' AS disabled, l.alias, d.domain,
+               l.clickid OR u.clickid OR coalesce(d.clickid, false) AS clickid,
                url, metatitle, metadescription, metaimage, expiredurl,
                link_state(l.id, starts, l.expiry, maxclicks, blocked) AS state,
                EXISTS (SELECT FROM domains WHERE host = host_of(url)) AS url_branded,
-               NOT forwardquery
+               NOT l.forwardquery
                    AND num_nonnulls(maxclicks, l.password_hash, pixels, nullif(type, 'direct'),
                                     nullif(geotarget, '{}'), nullif(devicetarget, '{}'),
                                     nullif(languagetarget, '{}'),
@@ -97,6 +97,7 @@ def _link(host: str | None, alias: str, *, can_wait: bool) -> Row | None:
           FROM aliases a
           JOIN links l ON l.id = a.link_id
           JOIN users u ON u.id = l.user_id
+          LEFT JOIN domains d ON d.id = l.domain_id
          WHERE a.alias = %(alias)s
            AND a.domain_id = CASE WHEN %(host)s::text IS NULL THEN 0
                                   ELSE (SELECT id FROM domains WHERE host = %(host)s) END

@@ -33,8 +33,8 @@ class Purged(NamedTuple):
 
 
 def purge() -> Purged:
-    """Delete visits past their owner's retention period, and visitors without visits with their
-    conversions. Drop the months that no owner retains. The totals of links and the rollups by day
+    """Delete visits past their owner's retention period, and visitors without visits. Drop the
+    months that no owner retains. The totals of links, the rollups by day and the conversions
     remain.
 
     The rollups by day know which links and QR codes have visits on the days that expired since the
@@ -230,8 +230,8 @@ def _sum_raw_days(expired: list[Row]) -> None:
 
 
 def _delete_visits(batch: Row) -> int:
-    """Delete some expired visits, and their visitors who have no other ones, with their
-    conversions. Return the number of the visits.
+    """Delete some expired visits, and their visitors who have no other ones. Return the number of
+    the visits.
 
     Such a visitor has not been `seen` since, and has no visit in the rest of a day that is kept.
     The conditions on `at` limit each part of the statement to one partition. Visits of days that
@@ -272,13 +272,8 @@ def _delete_visits(batch: Row) -> int:
             DELETE FROM visitors v
              USING ends, (SELECT DISTINCT tracked_id, visitor FROM expired WHERE NOT bot) stale
              WHERE target = stale.tracked_id AND v.tracked_id = target AND v.visitor = stale.visitor
-               AND seen <= timezone('UTC', until - interval '1 microsecond')::date
-               AND (target, v.visitor) NOT IN (SELECT tracked_id, visitor FROM remaining)
-            RETURNING v.tracked_id, v.visitor),
-        unconverted AS (
-            DELETE FROM conversions c
-             USING forgotten f
-             WHERE c.tracked_id = f.tracked_id AND c.visitor = f.visitor)
+               AND seen < date_trunc('day', until - interval '1 microsecond', 'UTC') + interval '24 hours'
+               AND (target, v.visitor) NOT IN (SELECT tracked_id, visitor FROM remaining))
         SELECT count(*) AS number FROM expired
         """,
         batch | {"limit": MAX_ROWS},
@@ -290,7 +285,7 @@ def _delete_visits(batch: Row) -> int:
 
 def _forget_visitors(target: int, month: str) -> None:
     """Delete the visitors of a link or QR code who were last seen in a month that will be dropped,
-    or earlier, with their conversions."""
+    or earlier."""
     after: bytes | None = b""
     while after is not None:
         [page] = database().execute(
@@ -305,12 +300,7 @@ def _forget_visitors(target: int, month: str) -> None:
                 DELETE FROM visitors v
                  USING page
                  WHERE v.tracked_id = %(target)s AND v.visitor = page.visitor
-                   AND seen < (%(month)s::timestamptz + interval '1 month')::date
-                RETURNING v.visitor),
-            unconverted AS (
-                DELETE FROM conversions c
-                 USING forgotten f
-                 WHERE c.tracked_id = %(target)s AND c.visitor = f.visitor)
+                   AND seen < %(month)s::timestamptz + interval '1 month')
             SELECT visitor AS last FROM page
              UNION ALL
             SELECT NULL

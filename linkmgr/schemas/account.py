@@ -2,12 +2,15 @@ from typing import Any, ClassVar
 
 from marshmallow import ValidationError, validates_schema
 
+from linkmgr.core.database import transaction
 from linkmgr.core.database.statements import Row
 from linkmgr.core.fields.base import Email, Matching, Password, Shown, Timestamp
 from linkmgr.core.fields.bodies import Body
 from linkmgr.core.fields.links import OwnDomain
 from linkmgr.core.fields.member import member
 from linkmgr.core.fields.resource import Resource, row_id, updated
+from linkmgr.core.hooks import hooks
+from linkmgr.repository import account as accounts
 
 STATUSES = ("admin", "free", "pro")
 
@@ -53,7 +56,20 @@ class Account(Person):
     domain = member(
         OwnDomain(allow_empty=True, allow_none=True),
         'The domain of new links in forms of the console, or `null` for this service. `""` in an update sets this '
-        "service. An operation of the API that creates a link uses it only if it is sent as `domain`.",
+        "service. An operation of the API that creates a link uses it if `domain` is `default`.",
         "https://go.example.com",
         removed="",
     )
+
+
+def change_account(user_id: int, **changes: Any) -> Row:
+    """Change an account as `accounts.update` does, and notify the user of a new password, at a new
+    address also the one before."""
+    with transaction.in_transaction():
+        account = accounts.update(user_id, **changes)
+        before = account.pop("email_before")
+        if account["email"] != before:
+            hooks().notify(user_id, "email_changed", to=before, email=account["email"])
+        if changes.get("password_hash"):
+            hooks().notify(user_id, "account_changed", change="The password was changed.")
+    return account

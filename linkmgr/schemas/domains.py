@@ -86,6 +86,13 @@ class Domain(Resource):
         label="New links forward the query of the short URL",
         default=False,
     )
+    clickid = member(
+        Boolean(),
+        "Adds a click id to the targets of all links on the domain, as `clickid` of a link does.",
+        False,
+        label="Add click ids to the targets of links",
+        default=False,
+    )
     updated = updated()
 
 

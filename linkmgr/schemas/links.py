@@ -1,6 +1,6 @@
 from typing import Any, ClassVar
 
-from marshmallow import ValidationError, post_load, validates_schema
+from marshmallow import ValidationError, post_load, pre_load, validates_schema
 
 from linkmgr.core.database.statements import Row
 from linkmgr.core.fields.aliases import Alias, refuse_own_words
@@ -17,14 +17,15 @@ from linkmgr.core.fields.base import (
     Url,
 )
 from linkmgr.core.fields.bodies import Body
+from linkmgr.core.fields.external import MAX_METADATA, ExternalId, Metadata
 from linkmgr.core.fields.links import (
     DeepLink,
     Expiry,
     IdOrIds,
     IdOrString,
     Ids,
+    LinkDomain,
     LinkType,
-    OwnDomain,
     Parameters,
     Start,
     Targets,
@@ -44,6 +45,7 @@ from linkmgr.core.fields.resource import (
 from linkmgr.core.fields.shapes import object_of
 from linkmgr.core.fields.urls import MAX_URL
 from linkmgr.core.web import passwords
+from linkmgr.core.web.request import default_domain, warn
 from linkmgr.repository import links
 from linkmgr.visits import audience
 from linkmgr.visits.rules import MAX_RULES, Rules
@@ -52,15 +54,33 @@ from linkmgr.visits.variants import Variants
 MAX_DESCRIPTION = 1000
 HEALTH = {"broken": "Broken", "ok": "Reachable", "unchecked": "Not checked"}
 RECORD, TOTALS = "record", "list export"  # where a member is shown
+EXISTING = (
+    "You already have a link of this URL alone, which this is: no new one was created, and deleting it "
+    "deletes the one that you had. For another link, send another member too, such as title."
+)
 _URL = {"type": "string", "pattern": "^https?://"}
 _URLS = {"type": "object", "additionalProperties": _URL}
 _COUNT = {"type": "integer", "minimum": 0}
+
+
+def warn_unsent_domain() -> None:
+    """Warn once in a response that new links are not on the default domain of the account."""
+    if domain := default_domain():
+        default = f'For your default domain, {domain}, send "default" as domain'
+        warn(f'Without domain, a new link is on this service. {default}, or "" for no warning.', prefix="")
 
 
 class LinkBody(Body):
     """Body of a link, which has only the members that were sent. That of a create has none with
     their defaults, which clients send with every link: one with nothing else returns the existing
     link of the URL."""
+
+    @pre_load
+    def drop_unsent(self, data: Row, **_: Any) -> Row:
+        if not self.is_update and "domain" not in data:
+            warn_unsent_domain()
+        sent: Row = super().drop_unsent(data)
+        return sent
 
     @validates_schema
     def refuse_reserved_alias(self, loaded: Row, **_: Any) -> None:
@@ -103,16 +123,15 @@ class Link(Resource):
     )
     custom = member(
         Alias(allow_empty=True),
-        "The alias: the last part of the short URL. It is case-sensitive, unique on its domain, "
-        "and not the path of a page there, such as `login` on this service. Without it, the "
-        "service generates 8 characters.",
+        "The alias: the last part of the short URL, unique on its domain, where upper and lower case "
+        "differ. Without it, the service generates 8 characters.",
         "summer",
         label="Alias",
         shown=DETAIL,
     )
     domain = member(
-        OwnDomain(allow_empty=True),
-        'The domain of the short URL. `""` means this service.',
+        LinkDomain(allow_empty=True),
+        'The domain of the short URL. `""` means this service, and `default` the `domain` of your account.',
         "https://go.example.com",
         label="Domain",
     )
@@ -126,8 +145,7 @@ class Link(Resource):
     haspassword = member(Shown({"type": "boolean"}), "", False, shown=DETAIL)
     starts = member(
         Start(allow_empty=True, allow_none=True),
-        "The link begins to work at this time. Until then, visitors see a page that says when, "
-        "with status 404.",
+        "The link begins to work at this time.",
         "2026-12-01 08:00:00",
         label="Start",
         removed="",
@@ -135,7 +153,7 @@ class Link(Resource):
     )
     expiry = member(
         Expiry(allow_empty=True, allow_none=True),
-        "The link stops working at this time. Later visitors see a page that says so, with status 410.",
+        "The link stops working at this time.",
         "2030-12-31 23:59:59",
         label="Expiry",
         removed="",
@@ -143,10 +161,8 @@ class Link(Resource):
     )
     maxclicks = member(
         Integer(0, MAX_ID),
-        "The number of clicks after which the link stops working like one that has expired, with "
-        "those before the limit was set. `0` means no limit. Bots, prefetches and HEAD requests "
-        "are no clicks, and get a page without the target. A scan of a QR code that leads to the "
-        "link is one.",
+        "The number of clicks after which the link stops working, with those before the limit was "
+        "set. `0` means no limit. A scan of a QR code that leads to the link is a click.",
         100,
         label="Maximum clicks",
         default=0,
@@ -155,9 +171,8 @@ class Link(Resource):
     )
     confirmclick = member(
         Boolean(),
-        "Shows visitors of a link with `maxclicks` a page with a button first. Only its click is a "
-        "visit and counts: mail scanners open links as people do, and would use them up. A "
-        "`password` has such a page already.",
+        "Shows visitors of a link with `maxclicks` a page with a button, whose click alone counts: "
+        "mail scanners open links as people do, and would use them up.",
         False,
         label="Ask for a click before the target",
         default=False,
@@ -165,17 +180,15 @@ class Link(Resource):
     )
     expiredurl = member(
         Target(allow_empty=True),
-        "The target of visitors before `starts`, after `expiry` and beyond `maxclicks`, in place "
-        "of a page. These are no clicks.",
+        "The target before `starts`, after `expiry` and beyond `maxclicks`, in place of a page.",
         "https://example.com/over",
         label="Target while the link does not work",
         shown=DETAIL,
     )
     type = member(
         LinkType(),
-        "How the target is shown: `direct` redirects to it, `frame` shows it in a frame, `splash` "
-        "shows a splash page first, the id of one of your splash pages shows that one, and "
-        "`overlay-<id>` shows the target below one of your CTA overlays.",
+        "How the target is shown: `direct` redirects to it, `frame` shows it in a frame, `splash` or "
+        "the id of one of your splash pages behind this page, `overlay-<id>` below this CTA overlay.",
         "overlay-17",
         label="How the target is shown",
         default="direct",
@@ -185,8 +198,7 @@ class Link(Resource):
     device = member(Shown(_URLS), "", {"iphone": "https://example.com/app"}, shown=RECORD)
     rules = member(
         Rules(),
-        f"Targets by conditions, at most {MAX_RULES}. The first rule of which all conditions hold "
-        "decides, before the targets by device, country and language.",
+        f"Targets by conditions, at most {MAX_RULES}. The first rule of which all conditions hold decides.",
         [{"when": {"country": ["Germany", "AT"]}, "url": "https://example.com/de"}],
         label="Rules",
         shown=DETAIL,
@@ -205,8 +217,8 @@ class Link(Resource):
         Targets(
             "device",
             audience.device_problem,
-            "A device: a model, a maker, a system with or without its version (`iphone`, `windows "
-            "10`, `android tablet`, `mac`), or `phone`, `tablet` or `desktop`.",
+            "A device: a model, a maker, a system (`iphone`, `windows 10`, `android tablet`), or `phone`, "
+            "`tablet` or `desktop`.",
             "iphone",
         ),
         "Targets by the visitor's device.",
@@ -217,8 +229,7 @@ class Link(Resource):
     )
     languagetarget = member(
         Targets("language", audience.language_problem, "A language: its code or its English name.", "fr"),
-        "Targets by the language that the visitor's browser prefers. Alone, a code or a name means "
-        "all of the language, and with a region or a script only these.",
+        "Targets by the language that the visitor's browser prefers.",
         [{"language": "fr", "link": "https://example.com/fr"}],
         label="Languages",
         options=audience.NAMES_OF_LANGUAGES,
@@ -226,10 +237,8 @@ class Link(Resource):
     )
     variants = member(
         Variants(),
-        "An experiment: each visitor gets one of 2 to 8 targets instead of `url`, by their "
-        "weights, and keeps it as long as the service recognizes visitors "
-        "(`LINKMGR_VISITOR_SALT`). Rules, and targets by device, country or language come first. "
-        "`[]` ends the experiment.",
+        "An experiment: each visitor gets one of 2 to 8 targets instead of `url`, by their weights, "
+        "and keeps it as long as the service recognizes visitors. `[]` ends the experiment.",
         [
             {"name": "Blue button", "url": "https://example.com/blue", "weight": 50},
             {"name": "Red button", "url": "https://example.com/red", "weight": 50},
@@ -239,26 +248,35 @@ class Link(Resource):
     )
     parameters = member(
         Parameters(),
-        "Added to the query of the target, where they replace those of equal names. Together they "
-        f"must make at most {MAX_URL} characters.",
+        "Added to the query of the target, where they replace those of equal names. At most "
+        f"{MAX_URL} characters together.",
         [{"name": "utm_source", "value": "newsletter"}],
         label="Parameters",
         shown=DETAIL,
     )
     forwardquery = member(
         Boolean(),
-        "Adds the query of the short URL to that of the target. If both have a name, also one of "
-        "`parameters`, the values of the short URL replace those of the target. The fragment of "
-        f"the target stays. A URL that would have more than {MAX_URL} characters stays without it. "
-        "The default is `forwardquery` of the branded domain.",
+        "Adds the query of the short URL to that of the target, where its values replace those of "
+        f"equal names. A URL that would have more than {MAX_URL} characters stays without it. The "
+        "default is `forwardquery` of the branded domain.",
         False,
         label="Forward the query of the short URL",
         default=False,
         shown=DETAIL,
     )
+    clickid = member(
+        Boolean(),
+        "Adds a click id to the query of the target, by which your shop reports conversions: see the section "
+        "about them. The account and the domain can turn it on for all their links. Targets in a frame, bots "
+        "and previews get none.",
+        False,
+        label="Add a click id to the target",
+        default=False,
+        shown=DETAIL,
+    )
     metatitle = member(
         Text(allow_empty=True),
-        "The title in previews of social networks, the Fediverse and chat programs.",
+        "The title in previews of social networks and chat programs.",
         "Summer sale",
         label="Preview title",
         shown=DETAIL,
@@ -299,8 +317,8 @@ class Link(Resource):
     )
     channel = member(
         IdOrIds(),
-        "The ids of channels that the link is added to, or one id. It stays in its other channels. "
-        "`[]` in an update removes it from all of them, `0` changes nothing.",
+        "The ids of channels that the link is added to, or one id. It stays in others; `[]` in an "
+        "update removes it from all, `0` changes nothing.",
         [17],
         label="Channels",
     )
@@ -362,6 +380,23 @@ class Link(Resource):
             "title": "",
             "checked": "2026-11-21 09:30:00",
         },
+    )
+    externalid = member(
+        ExternalId(allow_empty=True),
+        "The id that the link has in a program of yours, unique among your links. `GET /api/urls?externalid=` finds "
+        "the link, and `PUT /api/url/external/{externalid}` creates or changes it.",
+        "order-17",
+        label="External id",
+        shown=DETAIL,
+    )
+    metadata = member(
+        Metadata(),
+        f"Any JSON object of at most {MAX_METADATA:,} bytes, for programs of yours. The service returns it, and does "
+        "not search it. An update replaces all of it.",
+        {"order": 17, "tags": ["spring", "shop"]},
+        label="Metadata",
+        removed={},
+        shown=DETAIL,
     )
 
 

@@ -66,7 +66,7 @@ class PlanLimits(_Limits):
         "Clicks per month",
     )
     retention = _number("Days that visits are kept. Totals remain.", "Retention in days")
-    team = _counted("Not used by this service.")
+    team = _counted("Users who work in the account of another user, and invitations.", "Members")
     splash = _counted("Splash pages.", "Splash pages")
     overlay = _counted("CTA overlays.", "Overlays")
     pixels = _counted("Pixels.", "Pixels")

@@ -1,12 +1,12 @@
 """The statistics of a link or a QR code in its single read."""
 
 from linkmgr.core.fields.shapes import map_of, object_of, text
-from linkmgr.visits.dimensions import TOPS
+from linkmgr.visits.dimensions import DIMENSIONS
 
-_COUNTS = map_of(text("12", pattern="^[0-9]+$"), "Germany")
+_COUNT = text("12", pattern="^[0-9]+$")
 STATISTICS = object_of(
     clicks=12,
     uniqueClicks=9,
-    **dict.fromkeys(TOPS, _COUNTS),
-    socialCount=object_of(facebook=1, twitter=0, instagram=3),
+    **{dimension.top: map_of(_COUNT, dimension.example) for dimension in DIMENSIONS if dimension.top},
+    socialCount=object_of(facebook=0, twitter=12, instagram=0),
 )

@@ -2,6 +2,16 @@
 for (const box of document.querySelectorAll("[data-unchosen]"))
   for (const name of ["pointerdown", "blur", "input"]) box.addEventListener(name, () => delete box.dataset.unchosen);
 
+// Forms say which account their page shows, because another tab may have switched to another account since.
+const { account } = document.body.dataset;
+if (account)
+  for (const sender of document.querySelectorAll("main form[method=post], main [formaction]")) {
+    const name = sender.matches("form") ? "action" : "formaction";
+    const url = new URL(sender.getAttribute(name) ?? "", location.href);
+    url.searchParams.set("account", account);
+    sender.setAttribute(name, url.pathname + url.search);
+  }
+
 // Keys: "/" focuses the search, "n" makes a new row, "?" lists the keys, Escape closes the dialog and the menu, which browsers do. Links with
 // data-dialog open a dialog instead of their page. A page with data-reload is loaded again after so many seconds.
 document.addEventListener("keydown", (event) => {

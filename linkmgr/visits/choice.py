@@ -9,6 +9,8 @@ from linkmgr.visits import counting, rules, scans, targets
 from linkmgr.visits.dimensions import UNKNOWN
 from linkmgr.visits.visitor import Visitor
 
+FRAMED = ("frame", "overlay")  # types of links that show their target in a page of ours
+
 
 class Choice(NamedTuple):
     url: str
@@ -45,7 +47,7 @@ def completed(link: Row, url: str, query: str) -> str:
 def app_store(link: Row, agent: str) -> str | None:
     """Return the URL of the app in the visitor's store, or None. Links that frame their target
     never open an app."""
-    if not link["deeplink"] or link["type"] in ("frame", "overlay"):
+    if not link["deeplink"] or link["type"] in FRAMED:
         return None
     return targets.app_store_url(link["deeplink"], agent)
 

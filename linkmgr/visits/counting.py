@@ -85,19 +85,22 @@ def count(
     target: str = "",
     variant: str = UNKNOWN,
     rule: str = UNKNOWN,
-) -> None:
+) -> float | None:
     """Count the request as a visit, unless it is a HEAD request or a prefetch, or behind a scan
     that was counted. `target` is the URL that it leads to, `variant` the name of its variant, and
-    `rule` the number of the rule that matches, from 1."""
+    `rule` the number of the rule that matches, from 1. Return its time, or None if nothing was
+    counted, the visitor is a bot, or the visit must not be recognized."""
     if not _is_visit(environ) or scans.is_counted(environ, user_id):
-        return
+        return None
     try:
         kind = SCAN if is_scan or scans.is_of_own_code(environ) else CLICK
         visit = _visit(environ, tracked_id, user_id, target, kind=kind, variant=variant, rule=rule)
         queue.queue_of(this_app()).add(visit)
+        return None if visit.bot or not visit.visitor else visit.at
     except Exception as error:  # a bug here must not prevent the redirect
         metrics.count("visits_lost")
         this_app().logger.warning("a visit of %s was not recorded", tracked_id, exc_info=error)
+        return None
 
 
 def _is_visit(environ: Environ) -> bool:
@@ -114,7 +117,7 @@ def _visit(environ: Environ, tracked_id: int, user_id: int, target: str, **label
     referrer = None if private else _referrer(environ)
     address = web_request.address_of(environ)
     location = geoip.Location() if private else geoip.find_location(address)
-    at = time.time()
+    at = round(time.time(), 6)  # as PostgreSQL stores it, so that a click id finds the visit
     return Visit(
         tracked_id=tracked_id,
         user_id=user_id,

@@ -69,9 +69,7 @@ class Conditions(New):
             known(audience.language_problem),
             language_tag,
         ),
-        "A language that the browser prefers: its code or its English name. Alone, it means all of "
-        "the language, and with a region or a script only these. Languages whose weight is below "
-        "nine tenths of the highest one do not count.",
+        "A language that the browser prefers: its code or its English name.",
         ["fr", "Portuguese (Brazil)"],
         label="language",
     )
@@ -94,14 +92,14 @@ class Conditions(New):
             "times such as 2030-12-31 or 2030-12-31 18:00, without an offset",
             _TIME,
         ),
-        "The time of the visit in the time zone of the rule, with both ends. A date alone is the "
-        "beginning of that day, or its end as the second one.",
+        "The time of the visit, with both ends. A date alone is the beginning of that day, or its end "
+        "as the second one.",
         {"from": "2026-12-01", "until": "2026-12-24"},
         label="date",
     )
     weekdays = member(
         AnyOf(lambda visitor, zone: [WEEKDAYS[local_time(visitor, zone).weekday()]], conditions.weekday),
-        f"The day of the week in the time zone of the rule: {', '.join(f'`{day}`' for day in WEEKDAYS)}.",
+        f"The day of the week: {', '.join(f'`{day}`' for day in WEEKDAYS)}.",
         ["saturday", "sunday"],
         label="day of the week",
     )
@@ -112,9 +110,8 @@ class Conditions(New):
             "times of day such as 09:00",
             _HOUR,
         ),
-        "The time of day in the time zone of the rule, up to but without the second one. Unless "
-        "the first is earlier, the hours continue after midnight, and those after it belong to the "
-        "day of `weekdays` before: `friday` from 22:00 to 02:00 ends on Saturday.",
+        "The time of day, up to but without the second one. From 22:00 to 02:00 they continue after "
+        "midnight, and belong to the day of `weekdays` on which they began.",
         {"from": "09:00", "until": "17:00"},
         label="time of day",
     )
@@ -133,7 +130,7 @@ class Conditions(New):
     )
     timezone = member(
         Zone(),
-        "The time zone of the date, the day of the week and the time of day. Alone, it is no condition.",
+        "The time zone of dates, weekdays and hours. Alone, it is no condition.",
         "Europe/Berlin",
         label="time zone",
         default="UTC",

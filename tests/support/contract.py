@@ -53,7 +53,7 @@ def check(stage: Stage, read_by: list[type[Schema]], calls: list[Call], index: i
         file = {"file": (BytesIO(b"Long URL\nhttps://example.com/"), "links.csv")}
         upload = {"data": file} if call.operation.is_upload else {}
         answer = stage.caller(call).call(call.method, stage.path(call), sent, headers=headers, **upload)
-        assert answer.status_code == 200, call
+        assert answer.status_code == 200, (call, answer.text)
         assert [schema for schema in read_by if schema is not Assignment] == ([body] if body else []), call
         if body:
             validator(body.__name__).validate(sent)
@@ -64,5 +64,5 @@ def check(stage: Stage, read_by: list[type[Schema]], calls: list[Call], index: i
         example = response["content"]["application/json"]["example"]
         assert answer.get_json().get("message") == example.get("message"), call
         assert "warnings" not in answer.get_json(), call
-        if call.method == "GET" and call.path != "/api/bio/{bio_id}":
-            assert all(lists_in(answer.get_json())), f"a list is empty, so nothing was compared: {call}"
+        if call.method == "GET" and call.path not in ("/api/bio/{bio_id}", "/api/url/{link_id}/conversions"):
+            assert all(lists_in(answer.get_json())), f"a list is empty, so nothing was compared: {call} {answer.text}"

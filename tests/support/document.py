@@ -1,6 +1,8 @@
 """The OpenAPI document, and the check that it describes a response."""
 
 import json
+import sys
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -45,6 +47,16 @@ def contents() -> Contents:
 def operations() -> list[Route]:
     """Return all operations in the order of the document."""
     return [route for _, routes in contents() for route in routes]
+
+
+def parameters() -> Iterator[str]:
+    """Yield the lines of linkmgr/document/released.txt for this document."""
+    for methods in document()["paths"].values():
+        for operation in methods.values():
+            stated = operation.get("parameters", ())
+            names = [parameter.get("name") or parameter["$ref"].rpartition("/")[2] for parameter in stated]
+            if names:
+                yield " ".join([operation["operationId"], *names])
 
 
 @cache
@@ -137,3 +149,7 @@ def check(response: TestResponse) -> None:
         assert f"- `{contents['code']}`" in _described(path, method, status)["description"]
     if status != 304:
         _answers(path, method, status, response.mimetype).validate(contents)
+
+
+if __name__ == "__main__":
+    sys.stdout.writelines(f"{line}\n" for line in parameters())

@@ -10,6 +10,7 @@ from typing import Any
 from linkmgr.core.database.statements import Row
 from linkmgr.core.fields.member import first_examples
 from linkmgr.core.fields.resource import Stored
+from linkmgr.features.members.schema import MEMBERS
 from linkmgr.features.scoped_keys.schema import KEYS
 from linkmgr.features.webhooks.schema import WEBHOOKS
 from linkmgr.schemas.links import LINKS
@@ -20,7 +21,7 @@ from tests.support.resources import STORED
 Sql = Callable[..., list[Row]]
 Make = Callable[[Sql, int], int]
 
-RESOURCES: tuple[Stored, ...] = (LINKS, QR_CODES, *STORED, KEYS, WEBHOOKS)  # of users
+RESOURCES: tuple[Stored, ...] = (LINKS, QR_CODES, *STORED, KEYS, MEMBERS, WEBHOOKS)  # of users
 
 _numbers = count(1)
 
@@ -138,12 +139,45 @@ def channel(sql: Sql, user_id: int) -> int:
     return row(sql, "channels", user_id=user_id, name=f"Channel {next(_numbers)}", color="#fff")
 
 
+def conversion(sql: Sql, user_id: int, **members: Any) -> int:
+    """Add a conversion of a visit of a link, by default of the last one."""
+    [own] = sql("SELECT max(id) AS id FROM links WHERE user_id = %(id)s", id=user_id)
+    target = members.pop("link", None) or own["id"] or link(sql, user_id)
+    of_link = {"tracked_id": target, "click": datetime.now(UTC)}
+    number = next(_numbers)
+    sale = {
+        "event": "sale",
+        "order_id": f"A-{number}",
+        "value": 29.9,
+        "currency": "EUR",
+        "source": "key",
+        "labels": "{}",
+    }
+    return row(sql, "conversions", user_id=user_id, **(of_link | sale | members))
+
+
 def key(sql: Sql, user_id: int) -> int:
     """Add a key with all limits. It is restricted to the domains of the user, if there are any."""
     [domains] = sql("SELECT array_agg(id) AS ids FROM domains WHERE user_id = %(id)s", id=user_id)
     limits = {"scopes": "{links:read}", "allowed_ips": "{192.0.2.0/24}", "domains": domains["ids"]}
     digest = f"key{next(_numbers)}".encode()
     return row(sql, "api_keys", user_id=user_id, name="Shop", prefix="lmk_Ab3d", digest=digest, **limits)
+
+
+def member(sql: Sql, user_id: int, *, role: str = "viewer", member_id: int | None = None) -> int:
+    """Add a member, or an invitation."""
+    number = next(_numbers)
+    joined = datetime.now(UTC).isoformat() if member_id else None
+    columns = {"email": f"erin{number}@example.com", "role": role, "member_id": member_id, "joined": joined}
+    sql("UPDATE users SET has_events = true, has_activity = true WHERE id = %(id)s RETURNING 1", id=user_id)
+    return row(sql, "members", user_id=user_id, digest=None if member_id else f"token{number}".encode(), **columns)
+
+
+def change(sql: Sql, user_id: int) -> None:
+    """Add a change to the activity."""
+    actor = json.dumps({"actor": {"user": user_id, "name": "alice", "key": None}, "changes": {"title": ["", "Sale"]}})
+    row = "INSERT INTO events (user_id, type, data, extra, created) VALUES (-%(id)s::bigint, 'link.updated'"
+    sql(f'{row}, \'{{"id": 17, "name": "Sale"}}\', %(extra)s, now()) RETURNING 1', id=user_id, extra=actor)
 
 
 def report(sql: Sql, link_id: int) -> int:
@@ -172,6 +206,7 @@ def an_import(sql: Sql, user_id: int) -> int:
 
 def webhook(sql: Sql, user_id: int) -> int:
     """Add a webhook of this service, which subscribes to nothing that a test does."""
+    sql("UPDATE users SET has_events = true WHERE id = %(id)s RETURNING 1", id=user_id)
     members = {"name": "Hook", "url": "http://127.0.0.1:5000/hooks", "events": "{import.finished}"}
     return row(sql, "webhooks", user_id=user_id, secret_ciphertext="", **members)
 
@@ -200,7 +235,9 @@ ALL: dict[str, Make] = {stored.words.path: _usual(stored) for stored in STORED} 
     "pixel": pixel,
     "campaign": campaign,
     "channel": channel,
+    "conversion": conversion,
     "key": key,
+    "member": member,
     "webhook": webhook,
     "delivery": delivery,
     "import": an_import,

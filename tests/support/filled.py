@@ -100,9 +100,10 @@ _VARIANTS = ("Blue button", "Green button")
 def _convert(app: Flask, link: int) -> None:
     """Let 10 % of the visitors of the first variant buy something, and 50 % of those of the second."""
     buyers = [n for n in range(TRIED) if n % 4 == 1 or n % 20 == 0]
-    sent = [{"target": link, "visitor": (b"buyer %d" % n).hex(), "name": "purchase", "value": 49.9} for n in buyers]
+    sale = {"link": link, "event": "sale", "value": 49.9, "currency": "EUR", "source": "key", "problem": ""}
+    sent = [sale | {"visitors": [(b"buyer %d" % n).hex()], "order_id": f"A-{n}"} for n in buyers]
     with app.app_context():
-        conversions.add(None, sent, days=30)
+        conversions.add(None, sent)
 
 
 _CHECKS = """

@@ -25,6 +25,7 @@ LISTS = {
     for stored in factories.RESOURCES
 } | {
     "/api/overlay/{overlay_id}/answers": List("answers", factories.answer, "overlay_answers"),
+    "/api/conversions": List("conversions", factories.conversion, "conversions"),
     "/api/imports": List("imports", factories.an_import, "imports"),
     "/api/webhook/{webhook_id}/deliveries": List("deliveries", factories.delivery, "deliveries"),
     "/api/channel/{channel_id}": List("items", factories.link, "channel_items"),

@@ -11,7 +11,13 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-MARKERS = {"chromium": "browser", "serve": "services", "shared": "services", "redis_url": "services"}  # by fixture
+MARKERS = {
+    "chromium": "browser",
+    "serve": "services",
+    "shared": "services",
+    "redis_url": "services",
+    "provider": "services",
+}  # by fixture
 LONG = ("browser", "services", "slow")
 
 

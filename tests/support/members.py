@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import strategies as st
 from marshmallow import Schema, fields
 
-from linkmgr.core.fields import aliases, base, links
+from linkmgr.core.fields import aliases, base, external, links
 from linkmgr.core.fields.objects import Objects
 from linkmgr.core.fields.qr import VcardData
 from linkmgr.features.reports import schema as reports
@@ -41,6 +41,13 @@ def same(values: st.SearchStrategy[Any]) -> Pairs:
 def unique(form: str) -> Pairs:
     """Return values with a number that no other row has."""
     return same(st.builds(lambda: form.format(next(_numbers))))
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(_letters, max_size=10),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(_letters, max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
 
 
 def _text(field: base.Text) -> Pairs:
@@ -117,6 +124,7 @@ STRATEGIES: dict[type[fields.Field[Any]], Callable[[Any, Stage], Pairs]] = {
     keys.Scopes: lambda _field, _: same(st.sampled_from([["links:read", "stats:read"], ["*"]])),
     keys.DomainIds: lambda _field, stage: same(st.sampled_from([[], [stage.ids["domain"]]])),
     keys.Networks: lambda _field, _: st.sampled_from([(["192.0.2.7", "::1/64"], ["192.0.2.7/32", "::/64"]), ([], [])]),
+    external.Metadata: lambda _field, _: same(st.dictionaries(st.text(_letters, max_size=5), _JSON, max_size=3)),
     rules.Rules: lambda _field, _: same(st.sampled_from([[], _RULES])),
     variants.Variants: lambda _field, _: st.sampled_from([([], []), (_VARIANTS, _VARIANTS)]),
     Objects: lambda _field, _: st.lists(st.tuples(_text(base.Text()), URLS), max_size=3).map(_links),

@@ -110,8 +110,9 @@ class Nginx:
 
 
 @contextmanager
-def running(folder: Path, *services: int) -> Iterator[Nginx]:
-    """Run nginx with deploy/nginx, local settings replaced, in front of services on these ports."""
+def running(folder: Path, *services: int, own: str = "") -> Iterator[Nginx]:
+    """Run nginx with deploy/nginx, local settings replaced, in front of services on these ports. `own` are further
+    locations over HTTPS."""
     if not shutil.which("nginx"):
         pytest.skip("nginx is missing: apt-get install nginx")
     shutil.copytree(ROOT / "deploy/nginx", folder, dirs_exist_ok=True)
@@ -121,6 +122,8 @@ def running(folder: Path, *services: int) -> Iterator[Nginx]:
     theirs = "server 127.0.0.1:5000 max_fails=3 fail_timeout=5s;"
     changed = site.read_text().replace(theirs, upstream).replace("/var/cache/linkmgr", f"{folder}/cache")
     site.write_text(changed.replace("/var/lib/linkmgr-challenges", f"{folder}/challenges"))
+    served = folder / "linkmgr.conf"
+    served.write_text(served.read_text().replace("ssl_session_tickets off;", f"ssl_session_tickets off;\n{own}"))
     (folder / "linkmgr/listen_http.conf").write_text(f"listen 127.0.0.1:{http} default_server;")
     (folder / "linkmgr/listen_https.conf").write_text(f"listen 127.0.0.1:{https} ssl http2 default_server;")
     for name in (OWN, BRANDED):

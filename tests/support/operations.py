@@ -80,7 +80,10 @@ def _calls() -> Iterator[Call]:
                 path = route.path.replace("{type}", type_).replace("{item_id}", f"{{{ITEM[type_]}_id}}")
                 yield Call(route, path)
         else:
-            yield Call(route, route.path)
+            path = route.path
+            for name, stated in route.operation.path.items():
+                path = path.replace(f"{{{name}}}", str(stated.json["examples"][0]))
+            yield Call(route, path)
 
 
 CALLS = list(_calls())

@@ -32,7 +32,10 @@ def forms() -> list[StoredForm]:
 
 
 # The factories of rows, by the word after /console/
-ROWS = {form.path[1:]: factories.of(form.stored) for form in forms()} | {"imports": factories.an_import}
+ROWS = {form.path[1:]: factories.of(form.stored) for form in forms()} | {
+    "imports": factories.an_import,
+    "conversions": factories.conversion,
+}
 
 
 def signed_in(app: Flask, email: str = "alice@example.com", password: str = PASSWORD) -> FlaskClient:

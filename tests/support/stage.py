@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 Sql = Callable[..., list[statements.Row]]
 
+EXTERNAL = "invoice-9"  # the example of the path
 LOGOS = ("logo", "brandlogo")  # members whose examples are fetched
 
 
@@ -29,6 +30,7 @@ class Stage:
         factories.answer(sql, alice.id)
         factories.missing_path(sql, alice.id, self.ids["domain"])
         factories.report(sql, self.ids["link"])
+        factories.change(sql, alice.id)
         for target in ("link", "qr"):
             factories.visit(sql, self.ids[target])
         for type_, row in ITEM.items():
@@ -43,6 +45,7 @@ class Stage:
         lists = targets | {"pixels": [self.ids["pixel"]], "parameters": [{"name": "ref", "value": "api"}]}
         lists["rules"] = [{"when": {"country": ["fr"]}, "url": "https://example.com/"}]
         lists["variants"] = [{"name": name, "url": "https://example.com/", "weight": 1} for name in ("A", "B")]
+        lists["externalid"] = EXTERNAL
         assert alice.put(f"/api/url/{self.ids['link']}/update", lists).status_code == 200
         self.binned = {"link": factories.link(sql, alice.id), "qr": factories.qr(sql, alice.id)}
         for path, row in (("url", "link"), ("qr", "qr")):
@@ -65,6 +68,8 @@ class Stage:
             existing |= {name: self.ids[name] for name in ("campaign", "channel")}
             existing |= {"pixels": [self.ids["pixel"]], "channel": [self.ids["channel"]], "domain": self.domain}
             existing["type"] = f"overlay-{self.ids['overlay']}"
+        if "/external/" in call.path:
+            existing["externalid"] = EXTERNAL
         if call.path == CONVERSIONS:
             existing["link"] = self.ids["link"]
         if call.path.startswith("/api/account/"):
@@ -73,8 +78,9 @@ class Stage:
             existing["domains"] = [self.ids["domain"]]
         if call.path.startswith("/api/webhook"):
             existing |= {name: self.ids[name] for name in ("campaign", "channel", "domain")}
+        without = {*LOGOS, "value"} if call.path.startswith("/api/conversion/") else LOGOS  # or `refund`
         return [
-            body and {name: existing.get(name, value) for name, value in body.items() if name not in LOGOS}
+            body and {name: existing.get(name, value) for name, value in body.items() if name not in without}
             for body in call.bodies()
         ]
 

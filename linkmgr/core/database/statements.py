@@ -126,6 +126,11 @@ def act_as(user_id: int, key_id: int | None) -> Iterator[None]:
         acting.set("")  # threads serve other requests in the same context
 
 
+def act_as_sender(actor: Row | None) -> AbstractContextManager[None]:
+    """Act as the one who asked for the work of a job: the actor of then, or None for the owner."""
+    return act_as(actor["user"], actor["key"]) if actor else nullcontext()
+
+
 class Database:
     may_lag = True
     # The deadline of a statement. The timeouts of the server are shorter and report a reason, but

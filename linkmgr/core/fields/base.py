@@ -234,7 +234,7 @@ class Target(Text):
     """The target of a redirect: an absolute http or https URL, in ASCII, that is not on this
     service."""
 
-    json: ClassVar[JsonSchema] = url_json("An absolute http or https URL that is not on this service.")
+    json: ClassVar[JsonSchema] = url_json("An http or https URL, not on this service.")
 
     def clean(self, text: str) -> str:
         return normalize_target(text)

@@ -20,7 +20,7 @@ from linkmgr.core.fields.times import parse_time, pattern
 from linkmgr.core.fields.unknown import warn_unknown
 from linkmgr.core.fields.urls import MAX_URL, is_own_host, normalize_target, split_http, strict_host
 from linkmgr.core.settings import settings
-from linkmgr.core.web.request import MAX_WARNINGS, can_warn, warn
+from linkmgr.core.web.request import MAX_WARNINGS, can_warn, default_domain, warn
 
 NO_ID = -1  # replaces an id that no row can have
 MAX_NAME = 100
@@ -253,6 +253,13 @@ class OwnDomain(Text):
         return "" if is_own_host(name) else name
 
 
+class LinkDomain(OwnDomain):
+    """The same, and `default` is the default domain of the account that calls the API."""
+
+    def clean(self, text: str) -> str:
+        return super().clean((default_domain() or settings().base_url) if text == "default" else text)
+
+
 class Start(Text):
     """A time in any form of `times`."""
 
@@ -265,11 +272,7 @@ class Start(Text):
     @property
     def json(self) -> JsonSchema:
         part = "end" if self.end_of_day else "beginning"
-        about = (
-            f"UTC unless it names a time zone. A date alone means the {part} of that day. Also the "
-            "forms that programming languages print: `2030-12-31T23:59:59Z`, `Tue, 31 Dec 2030 "
-            "23:59:59 +0000`, `2030-12-31 23:59:59.015843052 +0000 UTC`."
-        )
+        about = f"A date alone means the {part} of that day."
         return {"type": "string", "pattern": f"^(?:{pattern()})$", "description": about}
 
     def clean(self, text: str) -> str:

@@ -10,6 +10,8 @@ from linkmgr.core.fields.unknown import warn_unknown
 class Objects(fields.Field[list[dict[str, Any]]]):
     """An array of objects of a schema. Messages name the number of an object, from 1."""
 
+    default_error_messages = {"required": "is required"}
+
     def __init__(self, element: type[Schema], maximum: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.element, self.maximum, self.nested = element(), maximum, (element,)

@@ -4,16 +4,18 @@ import re
 from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
+from marshmallow import ValidationError
 from werkzeug.exceptions import NotFound
 
 from linkmgr.core.database.paging import MAX_SORTED, NamedPaging, Paging
 from linkmgr.core.fields import strict_json
 from linkmgr.core.fields.base import MAX_ID
 from linkmgr.core.fields.problems import invalid
-from linkmgr.core.fields.urls import MAX_URL
+from linkmgr.core.fields.urls import MAX_URL, split_ascii
 from linkmgr.core.web.request import current
 
 DEFAULT_LIMIT, MAX_LIMIT = 15, 1000
+MAX_IDS = 100  # of a parameter
 MAX_PAGE = 10**18 - 1  # so that neither PostgreSQL nor the JSON of a client overflows
 _TEXT: dict[str, Any] = {"type": "string", "maxLength": 255}
 
@@ -47,14 +49,29 @@ def row_id(name: str, text: str, form: str = "an id such as 17") -> int:
     return int(text) if len(text) <= len(str(MAX_ID)) and int(text) <= MAX_ID else 0
 
 
+def row_ids(name: str, text: str) -> list[int]:
+    form = "ids separated by commas, such as 17,18"
+    ids = list(dict.fromkeys(row_id(name, part, form) for part in text.split(",")))
+    if len(ids) > MAX_IDS:
+        raise invalid(f"{name} must have at most {MAX_IDS} ids", "too_long")
+    return ids
+
+
 def host_of(_name: str, text: str) -> str:
     return re.sub("^https?://|(:[0-9]+)?/?$", "", text.lower(), flags=re.ASCII)
 
 
+def url_of(name: str, text: str) -> str:
+    """Return a URL in the form in which links have it."""
+    try:
+        return split_ascii(text).geturl()
+    except ValidationError as error:
+        raise invalid(f"{name} {error.messages[0]}") from None
+
+
 # Line breaks, which no member of a link has, separate the members in the text that is searched.
 SEARCH = Parameter(
-    "A part of the URL, the alias or the title, also that of the target's page if the link has none, or a whole "
-    "short URL, on any domain, with either scheme or none.",
+    "A part of the URL, the alias or the title, or else the title of the target's page, or a short URL.",
     lambda _name, text: text.replace("\n", "\r"),
     maxLength=MAX_URL,
 )
@@ -62,6 +79,15 @@ STATISTICS = {
     "statistics": Parameter(
         "`0` leaves out the statistics, which are then not read.", enum=["0", "1"], default="1"
     )
+}
+# Parameters whose values are ids
+ID: dict[str, Any] = {"type": "integer", "minimum": 1}
+IDS: dict[str, Any] = {
+    "type": "array",
+    "items": ID,
+    "minItems": 1,
+    "maxItems": MAX_IDS,
+    "examples": [[17, 18]],
 }
 PAGING = {
     "limit": Parameter(

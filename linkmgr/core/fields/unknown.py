@@ -1,4 +1,5 @@
-"""Warnings of members that a body does not have, with the name that was probably meant."""
+"""Warnings of members and parameters that an operation does not have, with the name that was
+probably meant. A client that sends `Prefer: handling=strict` gets an error instead."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -7,8 +8,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from flask import has_request_context
 from marshmallow import Schema
 
+from linkmgr.core.fields.problems import invalid
 from linkmgr.core.web.request import can_hint, can_warn, current, note_ignored_member, warn
 
 MAX_NAMES = 10  # that are compared with the members of a body
@@ -35,10 +38,20 @@ def did_you_mean(name: str, names: Iterable[str], meant: str | None = None, pref
     return f" Did you mean '{prefix}{similar[0]}'?" if similar else ""
 
 
+def _is_strict() -> bool:
+    return has_request_context() and current().is_strict
+
+
+def _report(noun: str, name: str, hint: str) -> None:
+    if _is_strict():
+        raise invalid(f"{hint} '{name}' is not a {noun} of this operation".lstrip(), field=name)
+    warn(f"The {noun} '{name}' is unknown and was ignored.{hint}")
+
+
 def warn_unknown_parameters(names: Iterable[str]) -> None:
     unknown = (name[:_MAX_LENGTH] for name in current().args if name not in names)
     for name in islice(unknown, MAX_NAMES):
-        warn(f"The query parameter '{name}' is unknown and was ignored.{did_you_mean(name, names)}")
+        _report("query parameter", name, did_you_mean(name, names, _meant(name, list(names))))
 
 
 def _meant(name: str, fields: Iterable[str]) -> str | None:
@@ -61,7 +74,7 @@ def warn_unknown(
     reads show it, unless the other one was sent too. Members that cannot be changed are kept for
     responses.warn_fixed.
     """
-    if not can_warn():
+    if not (can_warn() or _is_strict()):
         return
     readable: dict[str, bool] = getattr(schema, "readable", {})
     names = (name for name, value in members.items() if name not in fields and value not in (None, ""))
@@ -72,5 +85,4 @@ def warn_unknown(
                 note_ignored_member(name, members[name])
             continue
         short = name[:_MAX_LENGTH]
-        hint = did_you_mean(short, fields, meant, prefix)
-        warn(f"The member '{prefix}{short}' is unknown and was ignored.{hint}")
+        _report("member", f"{prefix}{short}", did_you_mean(short, fields, meant, prefix))

@@ -72,13 +72,18 @@ def matches(password: str, password_hash: str, *limits: Limit, account: str | No
         if limit.current["count"] >= limit.most:
             raise _refusal(limit)
     for limit in _checks(account):
-        if limit.count(1) > limit.most:
-            raise _refusal(limit)
+        spend(limit)
     is_correct = passwords.matches(password, password_hash)
     for limit in limits:
         if limit.count(int(not is_correct)) + is_correct > limit.most:
             raise _refusal(limit)
     return is_correct
+
+
+def spend(limit: Limit) -> None:
+    """Count an attempt, whatever its result will be. Raise an error if there were too many."""
+    if limit.count(1) > limit.most:
+        raise _refusal(limit)
 
 
 def _refusal(limit: Limit) -> AppError:

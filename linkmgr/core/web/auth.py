@@ -46,6 +46,8 @@ def identify(by: int = 1) -> ResponseReturnValue | None:
         return None
     if request.method == "OPTIONS" and (preflight := middleware.answer_preflight(request)):
         return preflight
+    if request.is_free:
+        return None
     key = _key(request)
     row = (_find(key, by) if key else None) or _count_unknown(by)
     row["key"] = Key(**row["key"]) if row.get("key") else None
@@ -107,8 +109,10 @@ def _count_unknown(by: int) -> Row:
 
 
 def _check_form(request: web_request.Request) -> None:
-    """Refuse forms of other origins."""
-    if request.method not in ("GET", "HEAD", "OPTIONS") and not middleware.is_same_origin(request):
+    """Refuse forms of other origins, but for operations of everybody."""
+    if request.method in ("GET", "HEAD", "OPTIONS") or middleware.is_same_origin(request):
+        return
+    if request.operation is None or request.operation.scope != scopes.PUBLIC:
         raise AppError("foreign_origin")
 
 
@@ -134,8 +138,8 @@ def authorize() -> None:
     if stated and request.query_string and (request.method == "DELETE" or stated.deletes):
         refuse_others("parameter", request.args, stated.query)  # an ignored one would delete what it protects
     scope = stated.scope if stated else ""
-    # Otherwise the owner is the actor of events. Those of keys and accounts are for administrators.
-    is_named = caller.key or caller.admin or scope.startswith(("keys:", "account:"))
+    # Otherwise the owner is the actor of events. Those of these words are for administrators.
+    is_named = caller.key or caller.admin or scope.startswith(("keys:", "account:", "members:"))
     if scope == scopes.ADMIN or (request.method != "GET" and is_named):
         request.at_end.enter_context(act_as(caller.id, caller.key and caller.key.id))
 

@@ -6,7 +6,7 @@ from typing import cast
 
 import psycopg2
 from cryptography.fernet import InvalidToken
-from flask import Flask, Response, current_app, request
+from flask import Flask, Response, current_app, redirect, request
 from flask.typing import ResponseReturnValue
 from flask_limiter import RateLimitExceeded
 from psycopg2 import errors as pg
@@ -38,10 +38,12 @@ def _response(error: AppError, **headers: str) -> ResponseReturnValue:
         and error.code != "unknown_host"
     ):
         try:
-            if redirect := hooks().missing_page():
-                return cast("Response", redirect)
+            if page := hooks().missing_page():
+                return cast("Response", page)
         except AppError as refusal:
             return _response(refusal)
+    elif path := error_pages.meant(error.code):
+        return redirect(path)
     if error.seconds is not None:
         headers["Retry-After"] = str(error.seconds)
     if error.status == HTTPStatus.UNAUTHORIZED and (request.is_api or error.code == "metrics_token"):

@@ -17,12 +17,19 @@ _TITLES = {
     413: "Request too large",
     429: "Too many requests",
     500: "Something went wrong on our side",
+    502: "Another service failed",
     503: "Temporarily unavailable",
     508: "Redirect loop",
 }
 _OTHER_TITLE = "Invalid request"
 _JSON_PATHS = ("/healthz", "/metrics")
 _API_PAGE = "/api/docs"
+_MEANT = {"/docs": _API_PAGE, "/openapi.json": "/api/openapi.json"}  # by paths that no link has
+
+
+def _is_browser() -> bool:
+    accepted = web_request.current().accept_mimetypes
+    return accepted["text/html"] > accepted["application/json"]
 
 
 def prefers_html() -> bool:
@@ -31,10 +38,20 @@ def prefers_html() -> bool:
     request = web_request.current()
     path, accepted = request.path.rstrip("/"), request.accept_mimetypes
     if path == _API_PAGE or path.startswith(f"{_API_PAGE}/"):
-        return accepted["text/html"] > accepted["application/json"]
+        return _is_browser()
     if request.is_api or path in _JSON_PATHS:
         return False
     return accepted["text/html"] >= accepted["application/json"]
+
+
+def meant(code: str) -> str | None:
+    """Return the path of the documentation that was meant, or None. Of those who request `/api`,
+    browsers are redirected; programs get an error that names it."""
+    request = web_request.current()
+    path = request.path.rstrip("/")
+    if path == "/api" and request.method == "GET" and _is_browser():
+        return _API_PAGE
+    return _MEANT.get(path) if code == "no_such_page" else None
 
 
 def page(status: int, message: str, template: str = "error.html", **values: str) -> str:

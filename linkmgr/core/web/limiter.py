@@ -118,7 +118,7 @@ class RateLimit(Limiter):
             header_name_mapping={HeaderNames.RETRY_AFTER: "RateLimit"},
             request_identifier=partial(str, "any"),  # paths without a route count too
         )
-        self.request_filter(lambda: not current().is_api)
+        self.request_filter(lambda: not current().is_api or current().is_free)
         self._was_lost, self._noting = False, threading.Lock()
 
     def note_storage(self) -> None:
@@ -180,7 +180,7 @@ def _report(response: Response) -> Response:
         limiter.note_storage()
     reached = limiter.current_limit
     if reached is None:
-        response.headers.extend(headers_of_uncounted(settings().rate_limit))
+        response.headers.extend(headers_of_uncounted(settings().rate_limit, is_whole=request.is_free))
         return response
     seconds = request.seconds_left or _seconds_left(reached.limit, reached.window[0])
     policy, state = _draft("default", reached.limit, reached.remaining, seconds)

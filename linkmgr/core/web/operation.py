@@ -38,6 +38,7 @@ class Operation:
     # Codes, besides those that follow from the other facts (openapi/responses.py)
     errors: tuple[str, ...] = ()
     row: str = ""  # the table whose row `If-Match` compares
+    row_id: Callable[..., int | None] | None = None  # finds its id, if the path has another name of the row
     has_etag: bool = False  # True if the response has an ETag; a GET then takes If-None-Match
     deletes: bool = False  # True for a POST that refuses unknown parameters and members, as each DELETE does
     restricted: tuple[str, ...] = ()  # limits of restricted keys that may use it: `own_only`, `domains`
@@ -45,6 +46,7 @@ class Operation:
     limit: tuple[int, str] | None = (
         None  # bytes of the body, and the error code of a larger one, if not the usual ones
     )
+    is_free: bool = False  # True if it counts for no rate limit; without a query, which makes work
     is_upload: bool = False  # True if the body is a file, which the handler receives
     query: dict[str, Parameter] = field(default_factory=dict)
     path: dict[str, Parameter] = field(default_factory=dict)  # parameters of the path that are not ids
@@ -127,6 +129,9 @@ class Section:
     # Schemas that /api/docs shows below the members, by title
     tables: dict[str, str] = field(default_factory=dict)
     nouns: dict[str, str] = field(default_factory=dict)  # of ids in paths, if they are not named like them
+    # A section that has a page of /api/docs besides, with some of the operations
+    apart: "Section | None" = None
+    operations: tuple[str, ...] = ()  # the ids of these
     # The records that receivers get, by the type of the event
     events: dict[str, str] = field(default_factory=dict)
 

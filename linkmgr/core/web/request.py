@@ -11,6 +11,7 @@ from typing import IO, Any, cast
 import flask
 from flask.sessions import NullSession, SecureCookieSession, SecureCookieSessionInterface, SessionMixin
 from werkzeug.exceptions import BadRequest
+from werkzeug.http import parse_dict_header
 from werkzeug.local import LocalProxy
 from werkzeug.routing import BaseConverter, MapAdapter
 from werkzeug.utils import cached_property
@@ -102,6 +103,15 @@ class Request(flask.Request):
     def operation(self) -> Any:
         """The operation of the API that the request asks for (web/operation.py), or None."""
         return getattr(this_app().view_functions.get(self.endpoint or ""), "operation", None)
+
+    @cached_property
+    def is_strict(self) -> bool:
+        """True if the client wants an error for what would otherwise be ignored (RFC 7240)."""
+        return parse_dict_header(self.headers.get("Prefer", "").lower()).get("handling") == "strict"
+
+    @cached_property
+    def is_free(self) -> bool:
+        return bool(self.operation and self.operation.is_free and not self.query_string)
 
     @property
     def user_id(self) -> int:
@@ -263,11 +273,20 @@ def can_hint() -> bool:
     return True
 
 
-def warn(sentence: str) -> None:
+def default_domain() -> str | None:
+    """Return the default domain of the account that calls the API, or None."""
+    caller: Caller | None = getattr(current(), "caller", None) if flask.has_request_context() else None
+    return caller and caller.domain
+
+
+def warn(sentence: str, prefix: str | None = None) -> None:
     """Add a sentence to `warnings` in the response, or to the messages of a form: a value was
-    accepted, but cannot have the effect that was meant."""
-    if can_warn() and (prefixed := current().warning_prefix + sentence) not in current().warnings:
-        current().warnings += (prefixed,)
+    accepted, but cannot have the effect that was meant. The `prefix` is the element that is read,
+    or "" for the request."""
+    if can_warn():
+        prefixed = (current().warning_prefix if prefix is None else prefix) + sentence
+        if prefixed not in current().warnings:
+            current().warnings += (prefixed,)
 
 
 def note_ignored_member(name: str, value: Any) -> None:

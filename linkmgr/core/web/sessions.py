@@ -1,5 +1,6 @@
 """Browser sessions. Flask's signed cookie contains a random token; the session itself is a row."""
 
+import time
 from datetime import timedelta
 
 from flask import Flask, session
@@ -11,6 +12,9 @@ from linkmgr.core.web import request as web_request
 from linkmgr.core.web import session_store
 
 _TOKEN = "token"  # noqa: S105 - the name of the token in the cookie
+REMOTE_USER = "remote_user"  # the name that a proxy has sent, in the cookie of its session
+_PAGE = "page"  # with the time when it was asked for
+_PAGE_SECONDS = 1800
 LIFETIME = timedelta(days=30)
 
 
@@ -29,9 +33,23 @@ def init_app(app: Flask) -> None:
 
 
 def begin(token: str) -> None:
+    page = session.get(_PAGE)
     end()
     session.permanent = True
     session[_TOKEN] = token
+    if page:
+        session[_PAGE] = page
+
+
+def remember_page(path: str) -> None:
+    """Keep the page of ours that a browser asked for before it signed in, in the signed cookie."""
+    session[_PAGE] = [path, int(time.time())]
+
+
+def take_page() -> str | None:
+    """Return the page that the browser asked for in the last half hour, once."""
+    path, since = session.pop(_PAGE, ("", 0))
+    return str(path) if time.time() - since < _PAGE_SECONDS else None
 
 
 def digest() -> bytes | None:
@@ -40,15 +58,18 @@ def digest() -> bytes | None:
 
 
 def current() -> Row | None:
-    token_digest = digest()
+    # A cookie that another host has set or got is none of ours.
+    token_digest = digest() if web_request.current().foreign_host is None else None
     row = None if token_digest is None else session_store.find_session(token_digest)
     if row:
-        web_request.set_log_user(row["user_id"])
+        web_request.set_log_user(row["person_id"])
+        if token_digest and row["is_idle"]:  # so that few pages write
+            session_store.note_use(token_digest)
     return row
 
 
-def end() -> None:
+def end() -> Row | None:
+    """End the session of this browser and return its row, or None if there is none."""
     token_digest = digest()
     session.clear()
-    if token_digest is not None:
-        session_store.delete_session(token_digest)
+    return None if token_digest is None else session_store.delete_session(token_digest)

@@ -51,7 +51,10 @@ def _check(accepted: list[str]) -> None:
     if not stated.row:
         return
     # The row of a user is that of the path, or the caller's.
-    row_id = ids.get("user_id", request.user_id) if stated.row == "users" else next(iter(ids.values()))
+    if stated.row_id:
+        row_id = stated.row_id(request.user_id, *ids.values())
+    else:
+        row_id = ids.get("user_id", request.user_id) if stated.row == "users" else next(iter(ids.values()))
     version = tables.lock_version(request.user_id, stated.row, row_id)
     if version is not None and version not in accepted:
         raise AppError("changed_meanwhile")

@@ -8,7 +8,7 @@ from flask import Blueprint
 from flask import request as current_request
 from marshmallow import ValidationError
 
-from linkmgr.api.links import TO_BIN
+from linkmgr.api.links import IS_NEW, TO_BIN
 from linkmgr.core.database.halves import failure
 from linkmgr.core.database.statements import Row
 from linkmgr.core.errors import AppError, problems_of_code
@@ -30,7 +30,7 @@ from linkmgr.features.bulk import row_budget
 from linkmgr.features.bulk.schema import MAX_DETAILED, MAX_ELEMENTS, Body, Elements, ManyIds, load_element
 from linkmgr.qr import logos
 from linkmgr.repository import links, qr
-from linkmgr.schemas.links import Link, link_columns
+from linkmgr.schemas.links import EXISTING, Link, link_columns, warn_unsent_domain
 from linkmgr.schemas.qr import QrCode, code_to_row
 
 bp = Blueprint("bulk", __name__, url_prefix="/api")
@@ -63,7 +63,8 @@ class LinkIds(Bulk):
 class LinksUpdate(LinkIds):
     data = member(
         Body(Link.updates(), required=True),
-        "The body of `PUT /api/url/{link_id}/update`, for each of the links. `custom` needs a single id.",
+        "The body of `PUT /api/url/{link_id}/update`, for each of the links. `custom` and `externalid` need a single "
+        "id.",
         {"campaign": 0, "expiry": "2030-12-31 23:59:59"},
     )
     unassign_channel = member(
@@ -128,7 +129,7 @@ def _results(done: str, **members: JsonSchema) -> JsonSchema:
 @operation(
     "links:create",
     "bulk.addLinks",
-    _results("created", shorturl=shapes.own_url("autumn")),
+    _results("created", shorturl=shapes.own_url("autumn"), is_new=IS_NEW),
     body=LinksCreate,
     errors=_ERRORS,
     limit=LIMIT,
@@ -162,8 +163,9 @@ def update_links(sent: Row) -> Answer:
         )
     ids, changes, atomic = sent["ids"], sent["data"], sent["atomic"]
     row_budget.spend(len(ids) * row_budget.rows_of(changes))
-    if changes.get("custom") and len(set(ids)) > 1:
-        raise invalid("data.custom must be the alias of one link: send it with one id")
+    for name in ("custom", "externalid"):  # which one link has
+        if changes.get(name) and len(set(ids)) > 1:
+            raise invalid(f"data.{name} must be that of one link: send it with one id")
     if sent["unassign_channel"] in (changes.get("channel") or ()):
         raise invalid("unassign_channel must be a channel that is not in data.channel")
     _check_assigned(_assigned(changes) for _ in set(ids))
@@ -239,6 +241,7 @@ def _load_link(element: Any) -> Row:
         and (url := element["url"])
         and isinstance(url, str)
     ):
+        warn_unsent_domain()
         try:
             return {"url": _URL.clean(url)}
         except ValidationError as error:
@@ -308,6 +311,9 @@ def _respond(done: str, results: list[Row], atomic: bool, element: type[New]) ->
         for index, result in enumerate(results)
     ]
     failed = [result for result in numbered if "code" in result]
+    for result in numbered:
+        if result.get("is_new") is False:
+            web_request.warn(f"urls[{result['index']}]: {EXISTING}")
     for result in failed[MAX_DETAILED:]:
         result.pop("errors", None)
     if atomic and failed:

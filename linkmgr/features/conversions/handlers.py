@@ -1,108 +1,311 @@
-from typing import Any, ClassVar
+from collections.abc import Callable
+from datetime import UTC, datetime
+from operator import itemgetter
+from typing import Any
 
-from flask import Blueprint
-from marshmallow import ValidationError, fields
+from flask import Blueprint, Response
 
-from linkmgr.core.database.statements import Row
+from linkmgr.core.database.statements import Row, timestamp
+from linkmgr.core.database.tables import in_batches
 from linkmgr.core.errors import AppError
 from linkmgr.core.fields import shapes
-from linkmgr.core.fields.base import Id, IpAddress, Text
-from linkmgr.core.fields.bodies import New
-from linkmgr.core.fields.member import JsonSchema, member
+from linkmgr.core.fields.member import JsonSchema
+from linkmgr.core.fields.problems import invalid
+from linkmgr.core.fields.query import (
+    PAGING,
+    Parameter,
+    paging,
+    parameters,
+    query_choice,
+    query_position,
+    query_text,
+    row_id,
+)
+from linkmgr.core.fields.zones import TIME, parse_time
+from linkmgr.core.web import csv as web_csv
+from linkmgr.core.web import streams, uploads
 from linkmgr.core.web.auth import user_id
 from linkmgr.core.web.operation import Section, operation, prose
-from linkmgr.core.web.responses import Json, ok
-from linkmgr.features.conversions import results as conversions
-from linkmgr.features.conversions.repository import DAYS, MAX_NAME, MAX_NAMES, MAX_VALUE
-from linkmgr.repository import link_records
-from linkmgr.visits.counting import MAX_HEADER
+from linkmgr.core.web.responses import Json, listing, ok, updated, versioned, with_record
+from linkmgr.core.web.streams import BUSY
+from linkmgr.features.conversions import experiments, pages, reports, results, schema
+from linkmgr.features.conversions import repository as conversions
+from linkmgr.repository import link_records, plans
 
 bp = Blueprint("conversions", __name__, url_prefix="/api")
 
-_RATE: JsonSchema = {"type": "number", "minimum": 0, "maximum": 1, "examples": [0.25]}
-_FIGURES: dict[str, shapes.Shape] = {
-    "visits": 120,
-    "visitors": 100,
-    "conversions": 25,
-    "value": shapes.AMOUNT,
+_RECORDS: dict[str, JsonSchema] = {
+    "Conversion": schema.RECORD,
+    "ConversionSetup": shapes.object_of(
+        clickid=True,
+        page_value=shapes.or_null(shapes.AMOUNT),
+        image=shapes.own_url("c/u17.signature.gif"),
+        script=shapes.own_url("c/u17.signature.js"),
+    ),
+    "ConversionExported": shapes.object_of(
+        **{name: shape for name, shape in schema.RECORD["properties"].items() if name != "labels"},
+        **schema.RECORD["properties"]["labels"]["properties"],
+    ),
+    **results.RECORDS,
 }
-_VARIANT = shapes.object_of(
-    name="Blue button", url=shapes.url("https://example.com/blue"), weight=50, **_FIGURES, rate=_RATE, low=_RATE,
-    high=_RATE,
-)  # fmt: skip
 SECTION = Section(
     "conversions",
     "Conversions",
-    prose(__file__, days=DAYS, names=MAX_NAMES, visitors=conversions.MIN_VISITORS, rate=conversions.RATE),
-    lambda: {"VariantResult": _VARIANT},
+    prose(__file__, rows=conversions, rate=pages.RATE, sent=reports.MAX_SENT, test=experiments),
+    lambda: _RECORDS,
 )
+_RESULT = shapes.object_of(
+    counted=True,
+    result=shapes.choice(*reports.RESULTS),
+    id=shapes.or_null(shapes.ID) | {"description": "That of the conversion, if it was counted."},
+)
+_FILTERS = {
+    "link": Parameter("Those of a link.", row_id, pattern="^[0-9]+$"),
+    "event": Parameter("Those of an event.", examples=["sale"]),
+    "order": Parameter("Those of an order."),
+    "currency": Parameter("Those in a currency.", pattern="^[A-Z]{3}$", examples=["EUR"]),
+    "source": Parameter("Those of keys or of pages.", enum=[*conversions.SOURCES]),
+    "from": Parameter("Not earlier than this time.", parse_time, pattern=TIME, examples=["2026-11-01"]),
+    "to": Parameter("Earlier than this time.", parse_time, pattern=TIME, examples=["2026-12-01"]),
+}
+_BOTH = ("own_only", "domains")
+_TIMES = ("click", "date", "updated")
+COLUMNS = [*(name for name in schema.RECORD["properties"] if name != "labels"), *results.LABELS]
+_CHANGED, _SET = "Conversion has been updated successfully.", "Settings have been updated successfully."
 
 
-class Amount(fields.Field[float]):
-    json: ClassVar[JsonSchema] = {"type": "number", "minimum": 0, "maximum": MAX_VALUE}
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MAX_VALUE:
-            raise ValidationError(f"must be a number from 0 to {MAX_VALUE}")
-        return float(value)
+def _now() -> datetime:
+    return datetime.now(UTC)
 
 
-class Conversion(New):
-    link = member(Id(required=True), "The id of the link.", 17)
-    ip = member(IpAddress(required=True), "The IP address of the visitor.", "192.0.2.7")
-    agent = member(
-        Text(MAX_HEADER, required=True),
-        "The header `User-Agent` of the visitor.",
-        "Mozilla/5.0 Firefox/143.0",
-    )
-    name = member(Text(MAX_NAME, load_default=""), "The aim that the visitor reached.", "Signed up")
-    value = member(Amount(load_default=0.0), "A number that is added up, in a unit of your choice.", 29.9)
+def _outcome(outcome: Row) -> Row:
+    return {"counted": outcome["result"] == reports.COUNTED, "result": outcome["result"], "id": outcome["id"]}
 
 
 @bp.post("/conversions")
 @operation(
     "conversions:create",
     "conversions.create",
-    shapes.success(message="Conversion has been received.", counted=True),
-    body=Conversion,
+    shapes.success(message="Conversion has been received.", **_RESULT["properties"]),
+    body=schema.Report,
+    example={"click": "AAAAAABEABkc0rY2q4Gp3bVtQ"[:24], "event": "sale", "order": "A-1042", "value": 29.9},
     errors=("link_unknown",),
-    restricted=("own_only", "domains"),
+    restricted=_BOTH,
 )
 def add(new: Row) -> Json:
     """Report a conversion.
 
-    `counted` is false if the visitor is not known, or was counted before. Then nothing is stored.
+    The `result` says what happened: `counted`, or why nothing was stored.
     """
-    result = conversions.count(
-        new["link"],
-        address=new["ip"],
-        agent=new["agent"],
-        user_id=user_id(),
-        name=new["name"],
-        value=new["value"],
-    )
-    if not result["exists"]:
+    [outcome] = reports.store(user_id(), [new], _now())
+    if outcome["result"] == reports.NO_LINK:
         raise AppError("link_unknown")
-    return ok("Conversion has been received.", counted=result["counted"])
+    return ok("Conversion has been received.", **_outcome(outcome))
+
+
+@bp.post("/conversions/batch")
+@operation(
+    "conversions:create",
+    "conversions.createBatch",
+    shapes.success(counted=1, results=shapes.array_of(_RESULT)),
+    body=schema.Reports,
+    values={"sent": reports.MAX_SENT},
+    errors=("bulk_too_large",),
+    limit=(2 << 20, "bulk_too_large"),
+    restricted=_BOTH,
+)
+def add_many(new: Row) -> Json:
+    """Report up to {sent} conversions.
+
+    `results` has the result of each, in their order. One that is invalid is a 400, and then nothing
+    is stored.
+    """
+    outcomes = [_outcome(row) for row in reports.store(user_id(), new["conversions"], _now())]
+    for outcome in outcomes:
+        if outcome["result"] == reports.NO_LINK:
+            outcome["result"] = reports.NO_VISIT
+    return ok(counted=sum(outcome["counted"] for outcome in outcomes), results=outcomes)
+
+
+@bp.post("/conversions/import")
+@operation(
+    "conversions:create",
+    "conversions.import",
+    shapes.success(
+        counted=2,
+        failed=shapes.array_of(
+            shapes.object_of(line=3, result=shapes.choice(*reports.RESULTS[1:], "invalid"), message="")
+            | {"required": ["line", "result"]}
+        ),
+    ),
+    errors=("file_missing", "file_too_large", "form_too_large", "upload_timeout", *BUSY, "import_unreadable"),
+    is_upload=True,
+    media={"text/csv": shapes.FILE},
+    values={"rows": reports.MAX_ROWS, "mebibytes": reports.MAX_BYTES >> 20},
+)
+def import_file() -> Json:
+    """Import conversions from a CSV.
+
+    The first line has the names of members of `POST /api/conversions`, such as `click`, `event`,
+    `order`, `value`, `currency` and `at`. Amounts may be written as people write them. `failed` has
+    the first 1000 rows that were not counted, and why. A file has at most {rows:,} rows and
+    {mebibytes} MiB.
+    """
+    outcomes = reports.of_file(user_id(), uploads.receive(), _now())
+    counted = sum(outcome["result"] == reports.COUNTED for outcome in outcomes)
+    failed = [outcome for outcome in outcomes if outcome["result"] != reports.COUNTED]
+    return ok(counted=counted, failed=failed[: reports.MAX_SENT])
+
+
+@bp.get("/conversions")
+@operation(
+    "conversions:read",
+    "conversions.list",
+    shapes.listing_schema("conversions", "Conversion"),
+    query=_FILTERS | PAGING,
+)
+def index() -> Json:
+    """List conversions.
+
+    Newest first.
+    """
+    sent = parameters(_FILTERS | PAGING)
+    filters = {name: sent[name] for name in _FILTERS}
+    page = conversions.index(user_id(), filters=filters, **paging())
+    return listing("conversions", page)
+
+
+_EXPORT = operation(
+    "conversions:read",
+    "conversions.export",
+    shapes.success(data=shapes.array_of(shapes.ref("ConversionExported"))),
+    errors=(*BUSY, "plan_feature"),
+    query={
+        "format": Parameter("The type of the file.", selects_media=True),
+        "after": Parameter(
+            "Only rows behind this id: the last one of an interrupted export.", **shapes.CURSOR
+        ),
+    },
+)
+
+
+@bp.get("/conversions/export")
+@_EXPORT
+def export() -> Response:
+    """Export conversions.
+
+    With the labels of their visits.
+    """
+    form = query_choice("format", tuple(streams.FORMATS)) or streams.preferred()
+    return download(user_id(), query_position("after"), form)
+
+
+@bp.get("/conversions/export.csv")
+@_EXPORT.as_csv(web_csv.lines([COLUMNS]).decode())
+def export_csv() -> Response:
+    """Export conversions as CSV.
+
+    With the labels of their visits.
+    """
+    return download(user_id(), query_position("after"))
+
+
+def download(owner: int, after: int = 0, form: str = "csv") -> Response:
+    plans.require_exports(owner)
+    columns: dict[str, Callable[[Row], Any]] = {name: itemgetter(name) for name in COLUMNS}
+    batches = (list(map(_flat, batch)) for batch in in_batches(conversions.batch, owner, after))
+    return streams.download(
+        streams.encode(form, columns, batches), streams.FORMATS[form], f"conversions.{form}"
+    )
+
+
+def _flat(record: Row) -> Row:
+    times = {name: timestamp(record[name]) for name in _TIMES}
+    row = dict.fromkeys(results.LABELS, "") | record.pop("labels") | record | times
+    return {name: row[name] for name in COLUMNS}
+
+
+@bp.get("/conversion/<id:conversion_id>")
+@operation("conversions:read", "conversions.get", shapes.reading_schema("Conversion"), has_etag=True)
+def read(conversion_id: int) -> Response:
+    """Read a conversion."""
+    record = conversions.read(user_id(), conversion_id)
+    return versioned(record.pop("version"), data=record)
+
+
+@bp.put("/conversion/<id:conversion_id>/update")
+@operation(
+    "conversions:write",
+    "conversions.update",
+    shapes.changed_schema(_CHANGED, "Conversion"),
+    body=schema.ConversionUpdate,
+    example={"refund": 10},
+    errors=("refund_too_large",),
+    row="conversions",
+    has_etag=True,
+)
+def update(sent: Row, conversion_id: int) -> Response:
+    """Change the value of a conversion.
+
+    `refund` subtracts a part of it, or all. It is the same for a shop that sends it twice only with
+    an `Idempotency-Key`.
+    """
+    if sent["refund"] and sent["value"]:
+        raise invalid("value and refund exclude each other. Send only one of them")
+    record = conversions.update(user_id(), conversion_id, **sent)
+    return updated(_CHANGED, record.pop("version"), data=record)
+
+
+@bp.delete("/conversion/<id:conversion_id>/delete")
+@operation(
+    "conversions:write",
+    "conversions.delete",
+    shapes.done("Conversion has been deleted successfully."),
+    row="conversions",
+)
+def delete(conversion_id: int) -> Json:
+    """Delete a conversion."""
+    conversions.delete(user_id(), conversion_id)
+    return ok("Conversion has been deleted successfully.")
+
+
+@bp.get("/conversions/setup")
+@operation("conversions:read", "conversions.getSetup", shapes.reading_schema("ConversionSetup"))
+def read_setup() -> Json:
+    """Read how conversions are counted.
+
+    And the URLs of the script and the image of the account, for its shops.
+    """
+    setup = conversions.setup(user_id()) | pages.account_urls(user_id())
+    return ok() | with_record({"data": setup})
+
+
+@bp.put("/conversions/setup")
+@operation(
+    "conversions:write",
+    "conversions.updateSetup",
+    shapes.changed_schema(_SET, "ConversionSetup"),
+    body=schema.Setup,
+    row="users",
+)
+def update_setup(sent: Row) -> Json:
+    """Change how conversions are counted."""
+    setup = conversions.change_setup(user_id(), **sent) | pages.account_urls(user_id())
+    return ok(_SET) | with_record({"data": setup})
 
 
 @bp.get("/url/<id:link_id>/conversions")
 @operation(
     "links:read",
-    "conversions.get",
-    shapes.success(
-        data=shapes.object_of(
-            pixel=shapes.own_url("c/17.signature.gif"),
-            **_FIGURES,
-            variants=shapes.array_of(shapes.ref("VariantResult")),
-            winner=shapes.or_null("Blue button"),
-        )
-    ),
-    restricted=("own_only", "domains"),
+    "conversions.getLink",
+    shapes.success(data=results.LINK),
+    query={"event": Parameter("Only those of an event.", examples=["sale"])},
+    restricted=_BOTH,
 )
-def read(link_id: int) -> Json:
-    """Read the conversions of a link and its variants.
+def read_link(link_id: int) -> Json:
+    """Read the conversions of a link and its experiments.
 
-    All since the link was created. `low` and `high` are the 95 % interval of the `rate`.
+    All since the link was created.
     """
-    return ok(data=conversions.results(link_records.read_named(user_id(), link_id)))
+    event = query_text("event")
+    return ok(data=results.of_link(link_records.read_named(user_id(), link_id, event), event))

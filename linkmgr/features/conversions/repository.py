@@ -1,100 +1,206 @@
-"""Conversions: visitors of a link who reached an aim on the page of its target."""
+"""Conversions: what visitors did after their visit. Those of pages and of keys are in one table."""
 
-from collections.abc import Iterator
+from typing import Any, Unpack
 
 import orjson
 
-from linkmgr.core.database.statements import Row, rows, run, run_unsynced
+from linkmgr.core.database.expiry import cleared_after
+from linkmgr.core.database.paging import Page, Paging, page
+from linkmgr.core.database.statements import Row, row, rows, run, run_unsynced, timestamp
 from linkmgr.core.database.tables import BATCH
-from linkmgr.visits.dimensions import OTHER, UNKNOWN
+from linkmgr.core.errors import existing
+from linkmgr.repository import purge
 
-DAYS = 30  # after the last visit
-MAX_NAME, MAX_NAMES = 50, 20  # characters; different names of a link, beyond which they are OTHER
+DAYS = 30  # after the visit
+MAX_EVENT, MAX_ORDER = 50, 100  # characters
 MAX_VALUE = 1_000_000_000
+MAX_OF_PAGE, MAX_OF_CLICK, MAX_ROWS = 10, 100, 1_000_000  # of a click from pages, of a click, of a user
+VISITOR_DAYS = 90  # for which a row has the digest of its visitor
+SOURCES = ("key", "page")
+PROBLEMS = ("", "unreadable", "not_allowed", "too_large")
+FILTERS = ("link", "event", "order", "currency", "source", "from", "to")
+_WAIT_HOURS = 24  # for the visit: an outage of the database delays it
+
+forget_visitors = cleared_after(
+    "conversions", "click", f"{VISITOR_DAYS} days", "visitor = NULL", "visitor IS NOT NULL"
+)
 
 
-def add(user_id: int | None, sent: list[Row], days: int | None = None) -> Row:
-    """Count visitors who came by a link, in the last `days` if given, each once for a link, which
-    with `user_id` must be of this user. Return `counted`, and `exists` of a link. With `user_id`,
-    the rows are then on disk.
+def add(
+    user_id: int | None, sent: list[Row], *, by_page: bool = False, is_restored: bool = False
+) -> list[Row]:
+    """Store conversions of links, which with `user_id` must be of this user, and return the
+    `result` and the `id` of each. Those of pages do not wait for the disk.
 
-    Each of `sent` has `target`, `visitor`, `name` and `value`, and may have `at` (seconds since the
-    epoch) and `variant`. Of the variants, only those that a visitor of the link got are counted by
-    name.
+    Each of `sent` has `link`, `event`, `order_id`, `value`, `currency` and `source`, `click` or
+    `visitors` (digests), and may have `at`, `problem` and `labels`. Times are texts.
     """
-    write = run_unsynced if user_id is None else run
-    result = write(
+    write = run_unsynced if by_page else run
+    stored = write(
         """
-        WITH found AS (
-            SELECT target, user_id, v.visitor, least(to_timestamp(at), now()) AS at, sent.name,
-                   value, coalesce(sent.variant, v.variant) AS variant,
-                   variant_visitors -> 'variant' AS variants,
-                   coalesce(conversions -> 'name', '{}') AS names
-              FROM json_to_recordset(%(sent)s) AS sent (target bigint, visitor text, at float8,
-                                                        variant text, name text, value numeric)
-              JOIN links ON id = target AND user_id = coalesce(%(user_id)s::bigint, user_id)
-              LEFT JOIN totals t ON t.tracked_id = target
-              LEFT JOIN visitors v ON v.tracked_id = target
-               AND v.visitor = decode(sent.visitor, 'hex')
-                                  AND seen >=
-                                      coalesce(timezone('UTC', now())::date - %(days)s::integer,
-                                               '-infinity')),
-        added AS (
-            INSERT INTO conversions (tracked_id, visitor, user_id, at, variant, name, value)
-            SELECT target, visitor, user_id,
-                   at, CASE WHEN variants ? variant THEN variant ELSE %(unknown)s END,
-                   CASE WHEN names ? name
-                          OR dense_rank() OVER (PARTITION BY target, names ? name ORDER BY name)
-                             + (SELECT count(*) FROM jsonb_object_keys(names)) <= %(max_names)s
-                        THEN name ELSE %(other)s END,
-                   value
-              FROM found
-             WHERE visitor IS NOT NULL
-            ON CONFLICT DO NOTHING
-            RETURNING tracked_id, variant, name, value),
-        counted AS (
-            INSERT INTO totals AS t (tracked_id, clicks, visitors, conversions)
-            SELECT tracked_id, 0, 0, sum_labels(jsonb_build_object(
-                       'conversions', jsonb_build_object(variant, 1), 'name',
-                       jsonb_build_object(name, 1),
-                       'value', jsonb_build_object(variant, (value * 100)::bigint)))
-              FROM added
-             GROUP BY tracked_id
-             ORDER BY tracked_id
-            ON CONFLICT (tracked_id) DO UPDATE
-               SET conversions = add_labels(coalesce(t.conversions, '{}'), excluded.conversions))
-        SELECT EXISTS (SELECT FROM found) AS exists, EXISTS (SELECT FROM added) AS counted
+        SELECT json_agg(a) AS outcomes
+          FROM add_conversions(%(user_id)s, %(sent)s, %(days)s, %(of_click)s, %(most)s, %(restored)s) AS a
         """,
         user_id=user_id,
         sent=orjson.dumps(sent).decode(),
-        max_names=MAX_NAMES,
-        other=OTHER,
-        unknown=UNKNOWN,
-        days=days,
+        days=DAYS,
+        of_click=MAX_OF_PAGE if by_page else MAX_OF_CLICK,
+        restored=is_restored,
+        most=MAX_ROWS,
     )
-    assert result
-    return result
+    assert stored
+    outcomes: list[Row] = stored["outcomes"]
+    return outcomes
 
 
-def exported(user_id: int) -> Iterator[list[Row]]:
-    """Read the conversions of links that are exported too: not of those in the bin."""
-    place: Row = {"time": "-infinity", "target": 0, "visitor": ""}
-    while stored := rows(
+def add_labels() -> None:
+    """Copy the labels of visits that were stored after their conversions. Those that are not stored
+    within a day have none: their plan has no more visits."""
+    run_unsynced(
         """
-        SELECT tracked_id AS target, to_char(at, 'YYYY-MM-DD HH24:MI:SS.US') AS time,
-               encode(visitor, 'hex') AS visitor, variant, name, value::float8
-          FROM conversions
-         WHERE user_id = %(user_id)s AND at >= %(time)s::timestamptz
-           AND EXISTS (SELECT FROM links WHERE links.user_id = %(user_id)s
-                          AND links.id = tracked_id)
-           AND (at, tracked_id, visitor)
-               > (%(time)s::timestamptz, %(target)s::bigint, decode(%(visitor)s::text, 'hex'))
-         ORDER BY at, tracked_id, visitor
+        WITH waiting AS MATERIALIZED (
+            SELECT id, tracked_id, click FROM conversions
+             WHERE labels IS NULL
+             ORDER BY click DESC
+             LIMIT %(limit)s FOR NO KEY UPDATE SKIP LOCKED)
+        UPDATE conversions c
+           SET labels = coalesce(visit.labels, '{}'), visitor = visit.visitor
+          FROM waiting w LEFT JOIN LATERAL visit_at(w.tracked_id, w.click) visit ON true
+         WHERE c.id = w.id
+           AND (visit.labels IS NOT NULL OR w.click < now() - make_interval(hours => %(hours)s))
+        """,
+        limit=purge.MAX_ROWS,
+        hours=_WAIT_HOURS,
+    )
+
+
+def _to_record(stored: Row) -> Row:
+    """Return a record, with the `version` if it was read."""
+    record: Row = stored.pop("record")
+    times = {name: timestamp(record[name]) for name in ("click", "date", "updated")}
+    return stored | record | times
+
+
+def index(user_id: int, *, filters: Row, **paging: Unpack[Paging]) -> Page:
+    """List conversions, newest first. `filters` has each of FILTERS, or None."""
+    listed = page(
+        """
+        SELECT id, conversion_record(conversion) AS record
+          FROM matches
+         WHERE id < %(after)s
+         ORDER BY id DESC
+         LIMIT %(limit)s OFFSET %(offset)s
+        """,
+        "SELECT count(*) FROM matches",
+        counted="" if any(filters.values()) else "conversions",
+        matches="""
+        SELECT id, c AS conversion
+          FROM conversions c
+         WHERE user_id = %(user_id)s
+           AND (%(only_link)s::bigint IS NULL OR tracked_id = %(only_link)s)
+           AND (%(only_event)s::text IS NULL OR event = %(only_event)s)
+           AND (%(only_order)s::text IS NULL OR order_id = %(only_order)s)
+           AND (%(only_currency)s::text IS NULL OR currency = %(only_currency)s)
+           AND (%(only_source)s::text IS NULL OR source = %(only_source)s)
+           AND (%(only_from)s::timestamptz IS NULL OR created >= %(only_from)s)
+           AND (%(only_to)s::timestamptz IS NULL OR created < %(only_to)s)
+        """,
+        once=False,
+        user_id=user_id,
+        **{f"only_{name}": value for name, value in filters.items()},
+        **paging,
+    )
+    return listed._replace(rows=[_to_record(stored) for stored in listed.rows])
+
+
+def read(user_id: int, conversion_id: int) -> Row:
+    stored = row(
+        """
+        SELECT version::text, conversion_record(c) AS record
+          FROM conversions c
+         WHERE user_id = %(user_id)s AND id = %(conversion_id)s
+        """,
+        user_id=user_id,
+        conversion_id=conversion_id,
+    )
+    return _to_record(existing(stored, "conversion"))
+
+
+def update(user_id: int, conversion_id: int, *, value: Any, refund: Any, currency: str | None) -> Row:
+    """Change the value, or subtract a refund from the one that is stored."""
+    changed = run(
+        """
+        WITH changed AS (
+            UPDATE conversions
+               SET value = CASE WHEN %(refund)s::numeric IS NULL THEN coalesce(%(value)s::numeric, value)
+                                ELSE coalesce(value, 0) - %(refund)s::numeric END,
+                   currency = coalesce(%(currency)s, currency),
+                   problem = CASE WHEN %(value)s::numeric IS NULL THEN problem ELSE '' END,
+                   version = random_version(), updated = now()
+             WHERE user_id = %(user_id)s AND id = %(conversion_id)s
+            RETURNING *),
+        noted AS (
+            INSERT INTO outbox (user_id, type, data)
+            SELECT user_id, 'conversion.changed', conversion_record(ROW(c.*)::conversions)
+              FROM changed c
+             WHERE has_webhooks(user_id))
+        SELECT version::text, conversion_record(ROW(c.*)::conversions) AS record FROM changed c
+        """,
+        user_id=user_id,
+        conversion_id=conversion_id,
+        value=value,
+        refund=refund,
+        currency=currency,
+    )
+    return _to_record(existing(changed, "conversion"))
+
+
+def delete(user_id: int, conversion_id: int) -> None:
+    deleted = run(
+        "DELETE FROM conversions WHERE user_id = %(user_id)s AND id = %(conversion_id)s RETURNING id",
+        user_id=user_id,
+        conversion_id=conversion_id,
+    )
+    existing(deleted, "conversion")
+
+
+def batch(user_id: int, after: int) -> list[Row]:
+    """Return the next conversions behind an id, oldest first, with microseconds, of links that are
+    exported too: not of those in the bin."""
+    stored = rows(
+        """
+        SELECT conversion_record(c) AS record
+          FROM conversions c
+         WHERE user_id = %(user_id)s AND id > %(after)s
+           AND EXISTS (SELECT FROM links l WHERE l.user_id = c.user_id AND l.id = tracked_id)
+         ORDER BY id
          LIMIT %(limit)s
         """,
         user_id=user_id,
+        after=after,
         limit=BATCH,
-        **place,
-    ):
-        place = {name: stored[-1][name] for name in place}
-        yield stored
+    )
+    return [conversion["record"] for conversion in stored]
+
+
+def setup(user_id: int) -> Row:
+    stored = row("SELECT clickid, page_value FROM users WHERE id = %(user_id)s", user_id=user_id)
+    return existing(stored, "user")
+
+
+def change_setup(user_id: int, *, clickid: bool | None, page_value: str | None) -> Row:
+    """Change the settings of an account that are not None."""
+    changed = run(
+        """
+        UPDATE users
+           SET clickid = coalesce(%(clickid)s, clickid),
+               page_value = CASE WHEN %(page_value)s::numeric IS NULL THEN page_value
+                                 ELSE nullif(%(page_value)s::numeric, 0) END
+         WHERE id = %(user_id)s
+        RETURNING clickid, page_value
+        """,
+        user_id=user_id,
+        clickid=clickid,
+        page_value=page_value,
+    )
+    return existing(changed, "user")

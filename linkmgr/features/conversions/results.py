@@ -1,84 +1,140 @@
-"""Conversions are recognized by the digest of the visitor, so that they need no cookie."""
+"""The conversions of a link, by currency, and its experiments with their verdicts."""
 
-from math import sqrt
-from time import time
+import orjson
 
-from itsdangerous import BadSignature
+from linkmgr.core.database.statements import Row, rows, run_unsynced, timestamp
+from linkmgr.core.fields import shapes
+from linkmgr.core.fields.member import JsonSchema
+from linkmgr.features.conversions import pages
+from linkmgr.features.conversions.experiments import NO_DIFFERENCE, TOO_FEW, WINNER, Arm, judge
+from linkmgr.repository import link_records
+from linkmgr.visits.dimensions import BY_NAME
 
-from linkmgr.core import keys
-from linkmgr.core.database.statements import Row
-from linkmgr.core.settings import settings
-from linkmgr.features.conversions import repository as conversions
-from linkmgr.visits import counting
-
-_SALT = "linkmgr conversions"
-RATE = "60 per minute"  # requests for the pixel, of an IP address
-MIN_VISITORS = 100  # of each variant, before the best one is named
-FIGURES = ("visits", "visitors", "conversions", "value")  # of a link and of a variant
-_Z = 1.96  # of intervals of 95 %
-
-
-def pixel_url(link_id: int) -> str:
-    return f"{settings().base_url}/c/{keys.signer(_SALT).sign(str(link_id)).decode()}.gif"
-
-
-def link_of(token: str) -> int | None:
-    try:
-        return int(keys.signer(_SALT).unsign(token))
-    except BadSignature:
-        return None
-
-
-def count(
-    link_id: int, *, address: str, agent: str, user_id: int | None = None, name: str = "", value: float = 0
-) -> Row:
-    visitor = counting.visitor_of(link_id, address, agent[: counting.MAX_AGENT], time())
-    sent = {"target": link_id, "visitor": visitor, "name": name, "value": value}
-    return conversions.add(user_id, [sent], days=conversions.DAYS)
-
-
-def interval(conversions: int, visitors: int) -> tuple[float, float]:
-    """Return the Wilson score interval of a rate, with 95 % confidence."""
-    if not visitors:
-        return 0.0, 1.0
-    rate = min(conversions / visitors, 1)  # an import may have conversions of fewer visitors
-    center = rate + _Z**2 / (2 * visitors)
-    margin = _Z * sqrt(rate * (1 - rate) / visitors + _Z**2 / (4 * visitors**2))
-    scale = 1 + _Z**2 / visitors
-    # Floats come close to these two ends only.
-    return (
-        (center - margin) / scale if conversions else 0.0,
-        (center + margin) / scale if rate < 1 else 1.0,
-    )
+LABELS = tuple(BY_NAME)
+_SHARE: JsonSchema = {"type": ["number", "null"], "minimum": -1, "maximum": 1, "examples": [0.02]}
+_VALUES = shapes.array_of(shapes.object_of(currency="EUR", value=shapes.AMOUNT))
+RECORDS: dict[str, JsonSchema] = {
+    "Experiment": shapes.object_of(
+        number=shapes.number(1, 1),
+        started=shapes.TIMESTAMP,
+        ended=shapes.or_null(shapes.TIMESTAMP),
+        variants=shapes.array_of(
+            shapes.object_of(
+                name="Blue button",
+                url=shapes.url("https://example.com/blue"),
+                weight=50,
+                visits=120,
+                visitors=100,
+                conversions=26,
+                converted=shapes.number(25) | {"description": "The visitors with conversions."},
+                rate={"type": "number", "minimum": 0, "maximum": 1, "examples": [0.25]},
+                values=_VALUES,
+            )
+        ),
+        verdict=shapes.object_of(
+            state=shapes.choice(TOO_FEW, NO_DIFFERENCE, WINNER),
+            winner=shapes.or_null("Blue button"),
+            missing=shapes.number(5000),
+            difference=_SHARE,
+            low=_SHARE,
+            high=_SHARE,
+            decided=shapes.or_null(shapes.TIMESTAMP),
+        ),
+    ),
+}
+LINK = shapes.object_of(
+    image=shapes.own_url("c/17.signature.gif"),
+    conversions=26,
+    values=_VALUES,
+    experiments=shapes.array_of(shapes.ref("Experiment")),
+)
 
 
-def results(link: Row) -> Row:
-    """Return the `conversions` of a link and their `value`, and for each of its `variants` these
-    and the rate. The `winner` is the name of the best variant, or None if there are too few
-    visitors to decide."""
-    counts, statistics = link["counts"], link["statistics"]
-    variants = [
-        variant | {name: counts.get(name, {}).get(variant["name"], 0) for name in FIGURES}
-        for variant in link["variants"]
-    ]
-    for variant in variants:
-        variant["value"] /= 100
-        variant["rate"] = (
-            min(variant["conversions"] / variant["visitors"], 1.0) if variant["visitors"] else 0.0
-        )
-        variant["low"], variant["high"] = interval(variant["conversions"], variant["visitors"])
-    return {
-        "pixel": pixel_url(link["id"]),
-        "visits": statistics["clicks"],
-        "visitors": statistics["uniqueClicks"],
-        "conversions": sum(counts.get("conversions", {}).values()),
-        "value": sum(counts.get("value", {}).values()) / 100,
-        "variants": variants,
-        "winner": _winner(variants),
+def of_link(link: Row, event: str | None = None) -> Row:
+    """Return the `image` of a link that was read with its conversions, of one `event` if it is not
+    None, its `conversions` and their `values`, and its `experiments`, the last one first."""
+    counted = link["converted"] or []
+    of_all = [row for row in counted if row["of_all"]]
+    by_number = {
+        stored["number"]: [row for row in counted if row["number"] == stored["number"]]
+        for stored in link["experiments"]
     }
+    experiments = [
+        _experiment(stored, link["counts"], by_number[stored["number"]])
+        for stored in reversed(link["experiments"])
+    ]
+    if event is None:
+        for experiment in experiments[:1]:
+            _keep_decision(link, experiment)
+    return {"image": pages.image_url(link["id"]), **_sums(of_all), "experiments": experiments}
 
 
-def _winner(variants: list[Row]) -> str | None:
-    best, *others = sorted(variants, key=lambda variant: -variant["low"]) or [{}]
-    is_decided = others and min(variant["visitors"] for variant in variants) >= MIN_VISITORS
-    return best["name"] if is_decided and best["low"] > max(other["high"] for other in others) else None
+def _sums(counted: list[Row]) -> Row:
+    values = [
+        {name: row[name] for name in ("currency", "value")} for row in counted if row["currency"] is not None
+    ]
+    total: Row = next((row for row in counted if row["currency"] is None), {})
+    numbers = {"conversions": total.get("conversions", 0)}
+    return numbers | {"values": [value for value in values if value["value"]]}
+
+
+def _experiment(stored: Row, counts: Row, counted: list[Row]) -> Row:
+    number, arms = str(stored["number"]), []
+    variants: list[Row] = []
+    for variant in stored["variants"]:
+        name = variant["name"]
+        own = [row for row in counted if row["variant"] == name]
+        visitors = counts.get(number, {}).get(name, 0)
+        # An account that was restored may have conversions of fewer visitors.
+        converted = min(
+            max((row["converted"] for row in own if row["currency"] is None), default=0), visitors
+        )
+        arms.append(Arm(name, visitors, converted))
+        visits = counts.get(f"{number} visits", {}).get(name, 0)
+        figures = {"visits": visits, "visitors": visitors, "converted": converted, "rate": arms[-1].rate}
+        variants.append(variant | figures | _sums(own))
+    verdict = counts.get(f"{number} decided") or judge(arms)._asdict() | {"decided": None}
+    verdict["decided"] = timestamp(verdict["decided"])
+    times = {name: timestamp(stored[name]) for name in ("started", "ended")}
+    return {"number": stored["number"], **times, "variants": variants, "verdict": verdict}
+
+
+def _keep_decision(link: Row, experiment: Row) -> None:
+    """Store the first verdict that has a winner: looking again must not change it."""
+    verdict = experiment["verdict"]
+    if verdict["winner"] and not verdict["decided"] and not experiment["ended"]:
+        decided = run_unsynced(
+            """
+            UPDATE totals
+               SET experiments = jsonb_set(experiments, ARRAY[%(place)s::text],
+                                           %(verdict)s::jsonb || jsonb_build_object('decided', now()))
+             WHERE tracked_id = %(link)s AND NOT experiments ? %(place)s
+            RETURNING experiments -> %(place)s AS verdict
+            """,
+            link=link["id"],
+            place=f"{experiment['number']} decided",
+            verdict=orjson.dumps(verdict).decode(),
+        )
+        if decided:
+            verdict["decided"] = timestamp(decided["verdict"]["decided"])
+
+
+_looked = [0]  # the id of the last conversion at whose experiment this process has looked
+
+
+def look() -> None:
+    """Look at the experiments of links with new conversions, so that a winner is found at its time
+    and not when its owner comes back."""
+    [new] = rows(
+        """
+        SELECT max(c.id) AS last,
+               array_agg(DISTINCT ARRAY[l.user_id, l.id]) FILTER (WHERE variants <> '[]') AS links
+          FROM (SELECT id, tracked_id FROM conversions
+                 WHERE id > %(after)s ORDER BY id DESC LIMIT 1000) c
+          LEFT JOIN links l ON l.id = tracked_id
+        """,
+        after=_looked[0],
+    )
+    _looked[0] = new["last"] or _looked[0]
+    for user_id, link_id in new["links"] or ():
+        of_link(link_records.read_named(user_id, link_id))

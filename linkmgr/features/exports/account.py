@@ -25,7 +25,8 @@ refer to. The files come in an order in which a line refers to earlier lines onl
                      digest), bot, and the label of each dimension of statistics. A target's visits
                      are sorted by time.
     conversions.jsonl
-                     target (the id of a link), time, visitor (a digest), variant, name, value
+                     link (an id), click (the time of the visit) and date with microseconds, event,
+                     order, value, currency, problem, source, and the labels of the visit
     manifest.json    `format`, `service`, `base_url`, `username`, `exported` (the time), and
                      `counts`: lines by file
 
@@ -84,7 +85,7 @@ def _batches(name: str, user_id: int) -> Iterator[list[Row]]:
     if name == "visits":
         return visit_list.all_visits(user_id)
     if name == "conversions":
-        return conversions.exported(user_id)
+        return in_batches(conversions.batch, user_id)
     special: dict[str, Batch] = {
         "domains": _domains,
         "links": _links,

@@ -9,7 +9,7 @@ from linkmgr.core.database.tables import in_batches
 from linkmgr.core.feature import resources
 from linkmgr.core.fields import shapes
 from linkmgr.core.fields.countries import with_code
-from linkmgr.core.fields.query import Parameter, query_choice, query_position
+from linkmgr.core.fields.query import ID, Parameter, query_choice, query_position
 from linkmgr.core.fields.resource import Stored
 from linkmgr.core.settings import settings
 from linkmgr.core.web import csv, streams
@@ -34,7 +34,7 @@ _ANSWER = shapes.object_of(
 SECTION = Section("export", "Exports", prose(__file__), lambda: {"AnswerExported": _ANSWER})
 
 _FORMAT = Parameter("The type of the file.", selects_media=True)
-_AFTER = Parameter("Only rows behind this id: the last one of an interrupted export.", **shapes.CURSOR)
+_AFTER = Parameter("Only rows behind this id: the last one of an interrupted export.", **ID | {"minimum": 0})
 _TAGS = "|"  # between names of channels in a CSV, as Shlink reads them
 
 Columns = dict[str, Callable[[Json], Any]]

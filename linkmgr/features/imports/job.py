@@ -20,8 +20,9 @@ from psycopg2 import errors as pg
 
 from linkmgr.core import keys
 from linkmgr.core.database import jobs, transaction
-from linkmgr.core.database.statements import MAX_BIGINT, Row
+from linkmgr.core.database.statements import MAX_BIGINT, Row, act_as_sender
 from linkmgr.core.errors import AppError
+from linkmgr.core.hooks import hooks
 from linkmgr.features.imports import failed_rows as import_rows
 from linkmgr.features.imports import repository as imports
 from linkmgr.features.imports import services, visits
@@ -91,6 +92,11 @@ def run_batch(user_id: int, import_id: int, task: str = "") -> bool:
         return is_cleared
     if reading_file := _local.readings.get(import_id):
         reading_file.used = monotonic()
+    with act_as_sender(details["actor"]):
+        return _run(details, task)
+
+
+def _run(details: Row, task: str) -> bool:
     try:
         if details["stage"] != "read":
             _store(details, task)
@@ -105,11 +111,10 @@ def run_batch(user_id: int, import_id: int, task: str = "") -> bool:
     except Exception as error:
         if isinstance(error, AppError) and isinstance(error.seconds, int):
             raise jobs.Later(error.seconds) from error
-        if imports.details(user_id, import_id) is None:  # its user has been deleted meanwhile
+        if imports.details(details["user_id"], details["id"]) is None:  # its user has been deleted meanwhile
             return True
-        current_app.logger.error(
-            "import %s failed after row %s", import_id, details["rows_read"], exc_info=error
-        )
+        message = "import %s failed after row %s"
+        current_app.logger.error(message, details["id"], details["rows_read"], exc_info=error)
         _save(details, state="failed", message=f"{_stopped(details)} because of an error on our side.")
     return False
 
@@ -136,7 +141,14 @@ def _stopped(details: Row) -> str:
 
 
 def _save(details: Row, **changes: Any) -> bool:
-    return imports.save(details["user_id"], details["id"], details["batch"], **changes)
+    user_id, state = details["user_id"], changes.get("state")
+    with transaction.in_transaction():
+        is_saved = imports.save(user_id, details["id"], details["batch"], **changes)
+        if is_saved and state in ("done", "failed"):
+            values = {name: details[name] for name in ("name", "made", "changed", "skipped", "failed")}
+            values |= {"import_id": details["id"], "file": values.pop("name"), "problem": changes["message"]}
+            hooks().notify(user_id, "import_finished", state=state, **values)
+    return is_saved
 
 
 # --- reading
@@ -307,10 +319,11 @@ def _notes(details: Row) -> str:
 
 def _undo(argument: Row) -> bool:
     """Put some unchanged links of an import into the bin. Return True if there are no more."""
-    with transaction.lazily(lambda: None) as writes:
-        ids = imports.unchanged_links(**argument, limit=MAX_ROWS)
+    user_id, import_id = argument["user_id"], argument["import_id"]
+    with act_as_sender(argument.get("actor")), transaction.lazily(lambda: None) as writes:
+        ids = imports.unchanged_links(user_id, import_id, limit=MAX_ROWS)
         if ids:
-            link_bin.put_all(argument["user_id"], ids)
+            link_bin.put_all(user_id, ids)
         writes.commit()
     return len(ids) < MAX_ROWS
 

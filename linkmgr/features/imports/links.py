@@ -130,7 +130,6 @@ def _with_columns(error: AppError, columns: Mapping[str, str]) -> AppError:
 
 def store(user_id: int, sent: list[Sent], details: Row) -> None:
     sent = [row for row in sent if not row.outcome]
-    last_id = imported.last_id()
     names = {name for row in sent for name in row.channels}
     channels = imported.channel_ids(user_id, [*names]) if names else {}
     for row in sent:
@@ -142,8 +141,8 @@ def store(user_id: int, sent: list[Sent], details: Row) -> None:
             row.link["source_host"] = row.moved_from or row.link.get("source_host")
             if details["source"] not in _OWN_SOURCES:
                 row.link["source_clicks"] = row.clicks
-    _add(user_id, sent, [row.link for row in sent], last_id)
-    _resolve(user_id, [row for row in sent if _is_conflict(row)], details, last_id)
+    _add(user_id, sent, [row.link for row in sent])
+    _resolve(user_id, [row for row in sent if _is_conflict(row)], details)
 
 
 def _code(row: Sent) -> str:
@@ -156,20 +155,17 @@ def _is_conflict(row: Sent) -> bool:
     return _code(row) == "alias_taken" or (_code(row) == "plan_feature" and row.is_generated)
 
 
-def _add(user_id: int, sent: list[Sent], links: list[Row], last_id: int) -> None:
+def _add(user_id: int, sent: list[Sent], links: list[Row]) -> None:
     """Store links. A link of which only the URL is known may exist already, or be twice in the
     batch."""
-    made = set()
     for row, result in zip(sent, stored_links.add_links(user_id, links) if links else (), strict=True):
         if "code" in result:
             row.outcome = Outcome("failed", None, result["code"], result["message"])
             continue
-        is_new = result["id"] > last_id and result["id"] not in made
-        made.add(result["id"])
-        row.outcome = Outcome("made", result["id"]) if is_new else skipped(result["id"])
+        row.outcome = Outcome("made", result["id"]) if result["is_new"] else skipped(result["id"])
 
 
-def _resolve(user_id: int, sent: list[Sent], details: Row, last_id: int) -> None:
+def _resolve(user_id: int, sent: list[Sent], details: Row) -> None:
     """Store or refuse links whose alias is in use. A generated one that is not the user's is
     generated again. A link that had another host is never changed, because it is another one at the
     source."""
@@ -186,6 +182,8 @@ def _resolve(user_id: int, sent: list[Sent], details: Row, last_id: int) -> None
             is_same = link["id"] and link["url"] == row.link["url"]
             row.outcome = _merged(row, link) if is_same else _clash(row, link["source_host"])
         elif details["on_conflict"] == "rename":
+            if link["id"]:  # the copy of a link has no id of its own elsewhere
+                row.link.pop("externalid", None)
             renamed.append(row)
         elif details["on_conflict"] == "update" and link["id"]:
             row.outcome = _change(user_id, link["id"], row, details["source"])
@@ -195,13 +193,8 @@ def _resolve(user_id: int, sent: list[Sent], details: Row, last_id: int) -> None
             row.outcome = skipped(link["id"])
         else:
             row.outcome = failure(AppError("alias_taken"))
-    _add(
-        user_id,
-        again,
-        [{name: row.link[name] for name in row.link if name != "alias"} for row in again],
-        last_id,
-    )
-    _rename(user_id, renamed, last_id)
+    _add(user_id, again, [{name: row.link[name] for name in row.link if name != "alias"} for row in again])
+    _rename(user_id, renamed)
 
 
 def _merged(row: Sent, link: Row) -> Outcome:
@@ -219,7 +212,7 @@ def _clash(row: Sent, other_host: str | None) -> Outcome:
     return Outcome("failed", None, "alias_taken", f"{message} {remedy}")
 
 
-def _rename(user_id: int, sent: list[Sent], last_id: int) -> None:
+def _rename(user_id: int, sent: list[Sent]) -> None:
     """Add a number to each alias: the smallest free one, or any if the small ones are in use."""
     for number in range(2, _TRIES):
         links = []
@@ -228,7 +221,7 @@ def _rename(user_id: int, sent: list[Sent], last_id: int) -> None:
             links.append(
                 row.link | {"custom": True, "alias": f"{row.name['alias'][: MAX_ALIAS - 4]}-{suffix}"}
             )
-        _add(user_id, sent, links, last_id)
+        _add(user_id, sent, links)
         sent = [row for row in sent if _code(row) == "alias_taken"]
 
 

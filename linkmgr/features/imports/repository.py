@@ -140,7 +140,7 @@ def cancel_expired(limit: int) -> int:
               FROM cancelled),
         events_added AS (
             INSERT INTO outbox (user_id, type, object_id)
-            SELECT user_id, 'import.finished', id FROM cancelled WHERE has_webhooks(user_id))
+            SELECT user_id, 'import.finished', id FROM cancelled WHERE notes_changes(user_id))
         SELECT count(*) AS number FROM cancelled
         """,
         limit=limit,
@@ -160,7 +160,7 @@ def cancel(user_id: int, import_id: int) -> bool:
             RETURNING user_id, id),
         events_added AS (
             INSERT INTO outbox (user_id, type, object_id)
-            SELECT user_id, 'import.finished', id FROM cancelled WHERE has_webhooks(user_id))
+            SELECT user_id, 'import.finished', id FROM cancelled WHERE notes_changes(user_id))
         SELECT id FROM cancelled
         """,
         user_id=user_id,
@@ -194,7 +194,10 @@ def undo(user_id: int, import_id: int) -> bool:
                AND finished > now() - interval '1 day'),
         enqueued AS (
             INSERT INTO jobs (task, argument)
-            SELECT 'import_undo', jsonb_build_object('user_id', user_id, 'import_id', id) FROM ended
+            SELECT 'import_undo',
+                   jsonb_build_object('user_id', user_id, 'import_id', id, 'actor',
+                                      nullif(current_setting('linkmgr.actor', true), '')::jsonb)
+              FROM ended
             ON CONFLICT DO NOTHING)
         SELECT id FROM ended
         """,
@@ -291,7 +294,7 @@ def save(user_id: int, import_id: int, batch: int, *, is_failing: bool = False, 
         events_added AS (
             INSERT INTO outbox (user_id, type, object_id)
             SELECT user_id, 'import.finished', id FROM saved
-             WHERE %(state)s IN ('done', 'failed') AND has_webhooks(user_id))
+             WHERE %(state)s IN ('done', 'failed') AND notes_changes(user_id))
         SELECT id FROM saved
         """,
         **(_UNCHANGED | changes),

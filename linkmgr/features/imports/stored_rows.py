@@ -5,18 +5,11 @@ from typing import Any
 import orjson
 import psycopg2
 
-from linkmgr.core.database.statements import Row, rows, run, run_one, run_repeatable
+from linkmgr.core.database.statements import Row, rows, run, run_repeatable
 from linkmgr.core.database.tables import TABLES
 from linkmgr.repository.overlay import MAX_ANSWERS
 
 DEFAULT_COLOR = "#64748b"  # of channels that an import makes
-
-
-def last_id() -> int:
-    """Return an id above those of all links that exist, and below those that are made from now
-    on."""
-    added = run_one("SELECT nextval('tracked_ids') AS id")
-    return int(added["id"])
 
 
 def channel_ids(user_id: int, names: list[str]) -> dict[str, int]:

@@ -8,7 +8,8 @@ from typing import Any
 import orjson
 
 from linkmgr.core.database.statements import Row
-from linkmgr.features.conversions.repository import MAX_NAME, MAX_VALUE
+from linkmgr.features.conversions.amounts import CURRENCIES
+from linkmgr.features.conversions.repository import MAX_EVENT, MAX_ORDER, MAX_VALUE, PROBLEMS
 from linkmgr.features.imports import stored_rows as imported
 from linkmgr.features.imports.rows import RawVisit
 from linkmgr.visits import bots, counting
@@ -60,22 +61,29 @@ def restore(user_id: int, tracked_id: int, record: Row) -> Row | None:
 
 def restore_conversion(record: Row) -> Row | None:
     """Return a conversion of an exported account, or None if it cannot be stored."""
-    value = record.get("value")
+    labels, value = record.get("labels"), record.get("value")
+    click, at = (_timestamp(str(record.get(name))) for name in ("click", "date"))
     is_amount = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= MAX_VALUE
-    at, visitor = _timestamp(str(record.get("time"))), str(record.get("visitor"))
-    if at is None or not is_amount or not _DIGEST.fullmatch(visitor):
+    if click is None or at is None or not (is_amount or value is None) or not isinstance(labels, dict):
         return None
-    name = record.get("name")
-    name = name.replace("\0", "")[:MAX_NAME] if isinstance(name, str) else ""
-    variant = _label(record.get("variant"))
     return {
-        "target": record["target"],
-        "at": at,
-        "visitor": visitor,
-        "variant": variant,
-        "name": name,
+        "link": record["link"],
+        "click": datetime.fromtimestamp(click, UTC).isoformat(),
+        "at": datetime.fromtimestamp(at, UTC).isoformat(),
+        "event": _text(record.get("event"), MAX_EVENT) or "conversion",
+        "order_id": _text(record.get("order"), MAX_ORDER),
         "value": value,
+        "currency": currency if (currency := _text(record.get("currency"), 3)) in CURRENCIES else "",
+        "source": "page" if record.get("source") == "page" else "key",
+        "problem": problem if (problem := record.get("problem")) in PROBLEMS else "",
+        "labels": {
+            d.name: d.labels.restored(_label(labels[d.name])) for d in DIMENSIONS if labels.get(d.name)
+        },
     }
+
+
+def _text(value: Any, most: int) -> str:
+    return value.replace("\0", "")[:most] if isinstance(value, str) else ""
 
 
 def _label(value: Any) -> str:

@@ -20,11 +20,7 @@ from linkmgr.repository import users
 def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
     return named_page(
         """
-        SELECT *, coalesce(domains, '{}') AS domains,
-               coalesce(allowed_ips::text[], '{}') AS allowed_ips,
-               CASE WHEN previous_until > now() THEN previous_until END AS previous_until,
-               version::text
-          FROM api_keys
+        SELECT *, version::text FROM key_records
          WHERE user_id = %(user_id)s AND has_text(name, %(q)s)
         """,
         user_id=user_id,
@@ -35,11 +31,7 @@ def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
 def batch(user_id: int, after: int) -> list[Row]:
     return rows(
         """
-        SELECT *, coalesce(domains, '{}') AS domains,
-               coalesce(allowed_ips::text[], '{}') AS allowed_ips,
-               CASE WHEN previous_until > now() THEN previous_until END AS previous_until,
-               version::text
-          FROM api_keys
+        SELECT *, version::text FROM key_records
          WHERE user_id = %(user_id)s AND id > %(after)s
          ORDER BY id
          LIMIT %(limit)s
@@ -53,11 +45,7 @@ def batch(user_id: int, after: int) -> list[Row]:
 def read(user_id: int, key_id: int) -> Row:
     stored = row(
         """
-        SELECT *, coalesce(domains, '{}') AS domains,
-               coalesce(allowed_ips::text[], '{}') AS allowed_ips,
-               CASE WHEN previous_until > now() THEN previous_until END AS previous_until,
-               version::text
-          FROM api_keys
+        SELECT *, version::text FROM key_records
          WHERE user_id = %(user_id)s AND id = %(key_id)s
         """,
         user_id=user_id,
@@ -88,7 +76,9 @@ def _limits(user_id: int, members: Row | None = None) -> str:
         caller = web_request.current().caller
         limits = scopes.grantable(caller, is_admin=bool(caller.admin))
     else:
-        limits = scopes.grantable(None, is_admin=users.owner(user_id)["admin"])
+        # A member who works in the account of an administrator is none.
+        is_admin = web_request.is_admin() and users.owner(user_id)["admin"]
+        limits = scopes.grantable(None, is_admin=is_admin)
     if members and "admin" in (members["scopes"] or ()) and "admin" not in limits["scopes"]:
         raise AppError("admin_scope")
     return orjson.dumps(limits).decode()
@@ -98,9 +88,10 @@ def add(user_id: int, members: Row) -> Row:
     added = run(
         """
         INSERT INTO api_keys (user_id, name, prefix, digest, scopes, domains, own_only, expires,
-                              allowed_ips)
+                              allowed_ips, made_by)
         SELECT require_room(%(user_id)s, 'api_keys', 100, 'keys_full'), %(name)s, %(prefix)s,
-               %(digest)s, scopes, domains, own_only, expires, allowed_ips
+               %(digest)s, scopes, domains, own_only, expires, allowed_ips,
+               person_of(nullif(current_setting('linkmgr.actor', true), '')::jsonb, %(user_id)s)
           FROM (SELECT %(scopes)s::text[] AS scopes, nullif(%(domains)s::bigint[], '{}') AS domains,
                        %(own_only)s::boolean AS own_only,
                        nullif(%(expires)s, '')::timestamptz AS expires,

@@ -158,6 +158,11 @@ class Key(Resource):
     last_address = member(
         Shown({"type": ["string", "null"]}), "The IP address of the first use in this minute.", "192.0.2.7"
     )
+    made_by = member(
+        Shown({"type": ["string", "null"]}),
+        "The name of the user who made it. `null`: deleted since.",
+        "erin",
+    )
     previous_until = member(
         Timestamp(dump_only=True, allow_none=True),
         "The end of the overlap of the last rotation, while it lasts.",

@@ -1,80 +1,107 @@
-"""Conversions among the figures of statistics."""
+"""Conversions among the figures of statistics. Their labels are those of their visits, copied, so
+that they are counted at any age."""
 
 from typing import Any
 
-from linkmgr.core.database.statements import Row, rows
-from linkmgr.features.statistics.query import OF_CONVERSIONS, Query
+import orjson
+
+from linkmgr.core.database.statements import Row, replica_rows
+from linkmgr.features.statistics.query import CURRENCY, OF_CONVERSIONS, Query
 from linkmgr.features.statistics.selection import Owner
+
+NONE: Row = {"bucket": None, "a": None, "b": None, "clicks": 0, "visitors": 0, "labels": 0}
+MIXED = "The conversions have several currencies: send by=currency, or the filter currency."
 
 
 def with_conversions(
     counted: list[Row], owner: Owner, query: Query, *, limit: int, **params: Any
 ) -> list[Row]:
     """Add the conversions to the counted clicks of the same bucket and labels. Labels without
-    clicks follow if there is room."""
+    clicks follow if there is room. Without a currency, `value` is None if there are several."""
     first, second = [*query.dimensions, "", ""][:2]
-    label_filter = query.filters.get(OF_CONVERSIONS)
-    params |= {
-        "included": label_filter and label_filter.included,
-        "excluded": label_filter and label_filter.excluded,
-    }
+    of_visits = {name: part.labels for name, part in query.filters.items() if name not in OF_CONVERSIONS}
+    params |= {"filters": orjson.dumps(of_visits).decode() if of_visits else None}
+    for name in OF_CONVERSIONS:
+        part = query.filters.get(name)
+        params |= {f"{name}_in": part and part.included, f"{name}_out": part and part.excluded}
+    added = _count(owner, a=first, b=second, first=len(query.before) + 1, **params)
+    [totals] = [row for row in added if row["bucket"] is None]
+    is_mixed = len(totals["currencies"] or ()) > 1 and CURRENCY not in query.by
     rows = {(row["bucket"], row["a"], row["b"]): row for row in counted}
-    labels = {key[1:] for key in rows}
-    for row in _count(owner, a=first, b=second, **params):
+    labels = {key[1:] for key in rows if key[0]}
+    for row in sorted(added, key=lambda row: -row["conversions"]):
         key = row["bucket"], row["a"], row["b"]
-        if key[1:] in labels or len(labels) <= limit:  # of which one is that of the totals
+        if key[0] is None or key[1:] in labels or len(labels) < limit:
             labels.add(key[1:])
+            row["value"] = None if is_mixed else row["value"]
             rows[key] = rows.get(key, {}) | row
+    rows[None, None, None]["labels"] = max(totals["pairs"], rows[None, None, None].get("labels") or 0)
     return list(rows.values())
 
 
 def _count(owner: Owner, **query: Any) -> list[Row]:
-    """Count the conversions and their value, by at most two of: the variant, and dimensions of
-    rows."""
-    return rows(
+    """Count the conversions and their value, by at most two dimensions, and all from the bucket
+    `first` on, with the number of their `pairs` of labels and their `currencies`."""
+    return replica_rows(
         """
         WITH counted AS MATERIALIZED (
-            SELECT tracked_id, variant, width_bucket(at, %(edges)s::timestamptz[]) AS bucket,
+            SELECT tracked_id, width_bucket(created, %(edges)s::timestamptz[]) AS bucket, currency,
+                   CASE %(a)s WHEN '' THEN '' WHEN 'target' THEN tracked_id::text
+                              WHEN 'event' THEN event WHEN 'currency' THEN currency
+                              ELSE coalesce(labels ->> %(a)s, 'Unknown') END AS a,
+                   CASE %(b)s WHEN '' THEN '' WHEN 'target' THEN tracked_id::text
+                              WHEN 'event' THEN event WHEN 'currency' THEN currency
+                              ELSE coalesce(labels ->> %(b)s, 'Unknown') END AS b,
                    count(*) AS conversions, sum(value) AS value
               FROM (SELECT stored.*
                       FROM owners(%(user_id)s, %(everyone)s) AS owner,
                            LATERAL (SELECT * FROM conversions
                                      WHERE user_id = owner
-                                       AND at >= %(since)s::timestamptz
-                                       AND at < %(until)s::timestamptz) stored
+                                       AND created >= %(since)s::timestamptz
+                                       AND created < %(until)s::timestamptz) stored
                      WHERE %(tracked_ids)s::text IS NULL
                      UNION ALL
                     SELECT stored.*
                       FROM unnest(%(tracked_ids)s::bigint[]) AS tracked (id),
                            LATERAL (SELECT * FROM conversions
                                      WHERE tracked_id = tracked.id AND user_id = %(user_id)s
-                                       AND at >= %(since)s::timestamptz
-                                       AND at < %(until)s::timestamptz) stored) found
-             WHERE (%(included)s::text[] IS NULL OR lower(variant) = ANY (%(included)s::text[]))
-               AND (%(excluded)s::text[] IS NULL OR lower(variant) <> ALL (%(excluded)s::text[]))
-             GROUP BY 1, 2, 3),
+                                       AND created >= %(since)s::timestamptz
+                                       AND created < %(until)s::timestamptz) stored) found
+             WHERE (%(event_in)s::text[] IS NULL OR lower(event) = ANY (%(event_in)s::text[]))
+               AND (%(event_out)s::text[] IS NULL OR lower(event) <> ALL (%(event_out)s::text[]))
+               AND (%(currency_in)s::text[] IS NULL
+                    OR lower(currency) = ANY (%(currency_in)s::text[]))
+               AND (%(currency_out)s::text[] IS NULL
+                    OR lower(currency) <> ALL (%(currency_out)s::text[]))
+               AND (%(filters)s::jsonb IS NULL
+                    OR visit_passes(jsonb_populate_record(NULL::visits, coalesce(labels, '{}')),
+                                    %(filters)s::jsonb))
+             GROUP BY 1, 2, 3, 4, 5),
         tracked AS (
             SELECT ARRAY(SELECT DISTINCT tracked_id FROM counted) AS ids,
-                   CASE WHEN NOT %(everyone)s THEN %(user_id)s::bigint END AS owner)
-        SELECT bucket,
-               CASE %(a)s WHEN '' THEN '' WHEN 'variant' THEN variant WHEN 'target'
-                      THEN counted.tracked_id::text
-                          ELSE coalesce(of_a.label, '-') END AS a,
-               CASE %(b)s WHEN '' THEN '' WHEN 'variant' THEN variant WHEN 'target'
-                      THEN counted.tracked_id::text
-                          ELSE coalesce(of_b.label, '-') END AS b,
-               sum(conversions)::bigint AS conversions, sum(value)::float8 AS value
-          FROM tracked
-         CROSS JOIN counted
-          LEFT JOIN LATERAL tracked_labels(owner, ids, %(a)s) of_a
-            ON of_a.tracked_id = counted.tracked_id
-          LEFT JOIN LATERAL tracked_labels(owner, ids, %(b)s) of_b
-            ON of_b.tracked_id = counted.tracked_id
-         GROUP BY 1, 2, 3
+                   CASE WHEN NOT %(everyone)s THEN %(user_id)s::bigint END AS owner),
+        labeled AS MATERIALIZED (
+            SELECT bucket, currency, conversions, value,
+                   CASE WHEN %(a)s IN ('campaign', 'channel', 'domain')
+                        THEN coalesce(of_a.label, '-') ELSE a END AS a,
+                   CASE WHEN %(b)s IN ('campaign', 'channel', 'domain')
+                        THEN coalesce(of_b.label, '-') ELSE b END AS b
+              FROM tracked
+             CROSS JOIN counted
+              LEFT JOIN LATERAL tracked_labels(owner, ids, %(a)s) of_a
+                ON of_a.tracked_id = counted.tracked_id
+              LEFT JOIN LATERAL tracked_labels(owner, ids, %(b)s) of_b
+                ON of_b.tracked_id = counted.tracked_id)
+        SELECT bucket, a, b, sum(conversions)::bigint AS conversions,
+               coalesce(sum(value), 0)::float8 AS value, NULL::text[] AS currencies, NULL AS pairs
+          FROM labeled
+         GROUP BY bucket, a, b
          UNION ALL
         SELECT NULL, NULL, NULL, coalesce(sum(conversions), 0)::bigint,
-               coalesce(sum(value), 0)::float8
+               coalesce(sum(value), 0)::float8, array_agg(DISTINCT currency) FILTER (WHERE value > 0),
+               (SELECT count(DISTINCT (a, b)) FROM labeled WHERE bucket >= %(first)s)
           FROM counted
+         WHERE bucket >= %(first)s
         """,
         **owner._asdict(),
         **query,

@@ -103,9 +103,9 @@ def of_rollups(owner: Owner, **query: Any) -> list[Row]:
              GROUP BY 1, 2),
         labels AS (SELECT a, sum(clicks) AS clicks FROM counts GROUP BY a)
         SELECT bucket, a, '' AS b, counts.clicks::bigint, NULL::bigint AS visitors,
-               NULL::bigint AS labels, name
+               NULL::bigint AS labels, name_a, NULL::json AS name_b
           FROM (SELECT a, CASE WHEN %(named)s
-                                 THEN label_name(%(user_id)s, %(named_by)s, a) END AS name
+                                 THEN label_name(%(user_id)s, %(named_by)s, a) END AS name_a
                   FROM labels
                  ORDER BY clicks DESC, a
                  LIMIT %(limit)s) top
@@ -113,7 +113,7 @@ def of_rollups(owner: Owner, **query: Any) -> list[Row]:
          UNION ALL
         SELECT NULL, NULL, NULL,
                coalesce(sum(clicks) FILTER (WHERE bucket >= %(first)s), 0)::bigint, NULL,
-               (SELECT count(*) FROM labels), NULL
+               (SELECT count(*) FROM labels), NULL, NULL
           FROM counted
         """,
         unknown=UNKNOWN,
@@ -180,15 +180,16 @@ def of_visits(owner: Owner, **query: Any) -> list[Row]:
               FROM labeled
              GROUP BY bucket, a, b),
         labels AS (SELECT a, b, sum(clicks) AS clicks FROM counts GROUP BY a, b)
-        SELECT bucket, a, b, counts.clicks::bigint, visitors, NULL::bigint AS labels, name
-          FROM (SELECT a, b, CASE WHEN %(named)s THEN label_name(%(user_id)s, %(a)s, a) END AS name
+        SELECT bucket, a, b, counts.clicks::bigint, visitors, NULL::bigint AS labels, name_a, name_b
+          FROM (SELECT a, b, CASE WHEN %(named)s THEN label_name(%(user_id)s, %(a)s, a) END AS name_a,
+                       CASE WHEN %(named)s THEN label_name(%(user_id)s, %(b)s, b) END AS name_b
                   FROM labels
                  ORDER BY clicks DESC, a, b
                  LIMIT %(limit)s) top
           JOIN counts USING (a, b)
          UNION ALL
         SELECT NULL, NULL, NULL, coalesce(sum(clicks), 0)::bigint, count(DISTINCT visitor),
-               (SELECT count(*) FROM labels), NULL
+               (SELECT count(*) FROM labels), NULL, NULL
           FROM visited
          WHERE bucket >= %(first)s
         """,

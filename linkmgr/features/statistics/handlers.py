@@ -1,3 +1,4 @@
+from collections.abc import Collection
 from typing import Any
 
 from flask import Blueprint, Response, request
@@ -11,12 +12,12 @@ from linkmgr.core.web import auth, csv, pool
 from linkmgr.core.web.operation import Operation, Section, operation, prose
 from linkmgr.core.web.responses import Json, ok
 from linkmgr.core.web.streams import BUSY
-from linkmgr.features.statistics import latest_visits, periods, results, visit_list
+from linkmgr.features.statistics import latest_visits, names, periods, results, visit_list
 from linkmgr.features.statistics import query as queries
 from linkmgr.features.statistics.results import Report
 from linkmgr.features.statistics.selection import Owner
 from linkmgr.visits import dimensions, store
-from linkmgr.visits.dimensions import BY_NAME, DIMENSIONS
+from linkmgr.visits.dimensions import BY_NAME, CAMPAIGN, CHANNEL, DIMENSIONS, TARGET
 
 bp = Blueprint("stats", __name__, url_prefix="/api")
 
@@ -33,7 +34,12 @@ _VISIT: dict[str, shapes.Shape] = {
 def _some_of(example: JsonSchema, **members: shapes.Shape) -> JsonSchema:
     """Return the schema of an object with numbers and some of the members."""
     numbers = shapes.object_of(
-        **members, clicks=12, visitors=shapes.or_null(9), conversions=3, value=shapes.AMOUNT
+        **members,
+        clicks=12,
+        visitors=shapes.or_null(9),
+        conversions=3,
+        value=shapes.or_null(shapes.AMOUNT),
+        rate={"type": ["number", "null"], "minimum": 0, "examples": [0.25]},
     )["properties"]
     return {"type": "object", "properties": numbers, "examples": [example]}
 
@@ -44,10 +50,16 @@ _RECORDS = {
         time="2026-10-24",
         **dict.fromkeys(BY_NAME, "Germany"),
         country_code=_CODE,
+        event="sale",
+        currency=shapes.or_null("EUR"),
         target=shapes.ID,
         campaign={"type": ["integer", "null"], "examples": [17]},
         channel={"type": ["integer", "null"], "examples": [17]},
         domain={"type": ["string", "null"], "examples": ["go.example.com"]},
+        target_name={"type": ["string", "null"], "examples": ["Summer sale"]},
+        shorturl=shapes.or_null("https://go.example.com/summer"),
+        campaign_name={"type": ["string", "null"], "examples": ["Summer"]},
+        channel_name={"type": ["string", "null"], "examples": ["Newsletter"]},
     ),
     "StatsTotals": _some_of({"clicks": 12}),
     "StatsMeta": shapes.object_of(
@@ -65,10 +77,11 @@ _RECORDS = {
         order="time",
         limit=shapes.number(1000, 1),
         truncated=False,
-        source=shapes.choice("rollups", "visits"),
+        source=shapes.choice("rollups", "visits", "conversions"),
         detailed_since=shapes.or_null(shapes.TIMESTAMP),
         utc_days_before=shapes.DAY,
         visitors_null_because={"type": ["string", "null"], "examples": [None]},
+        value_null_because={"type": ["string", "null"], "examples": [None]},
     ),
     "Visit": shapes.object_of(**_VISIT, country_code=_CODE),
 }
@@ -95,10 +108,11 @@ def _as_csv(report: Report) -> Response:
     return csv.respond(report.columns, report.rows)
 
 
-def _respond(report: Report) -> Json | Response:
+def _respond(report: Report, *, named_by: Collection[str] = ()) -> Json | Response:
     if csv.is_preferred():
         return _as_csv(report)
-    return ok(data={"rows": list(map(with_code, report.rows)), "totals": report.totals}, meta=report.meta)
+    rows = names.with_names(report, named_by) if named_by else report.rows
+    return ok(data={"rows": list(map(with_code, rows)), "totals": report.totals}, meta=report.meta)
 
 
 _QUERY = operation(
@@ -143,9 +157,16 @@ _LIVE = operation(
 def read() -> Json | Response:
     """Read statistics over time.
 
+    Use it for clicks and visitors of a period: by time, by country, referrer or another dimension,
+    or by link. `by=target&names=1&period=last_month&limit=10` are the ten links with the most
+    clicks last month. Not for single visits, or for what a link is: use `GET /api/url/{link_id}`.
+
     A parameter or a name that does not exist is a 400 that lists those that do.
     """
-    return _respond(results.report(_owner(), queries.parse()))
+    query, key = queries.parse(), auth.caller().key
+    # A restricted key cannot read campaigns and channels
+    nameable = (TARGET,) if key and key.is_restricted else (TARGET, CAMPAIGN, CHANNEL)
+    return _respond(results.report(_owner(), query), named_by=nameable if query.is_named else ())
 
 
 @bp.get("/stats.csv")

@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 
 from linkmgr.core.fields.problems import invalid
-from linkmgr.visits.dimensions import BY_NAME
+from linkmgr.visits.dimensions import BY_NAME, AnyText
 
 MAX_VALUES = 50
 _QUOTED = re.compile('(^|,) *- *"')  # an excluded value in double quotes
@@ -45,7 +45,7 @@ def _values(name: str, text: str) -> list[str]:
 
 
 def _meant(name: str, value: str) -> list[str]:
-    labels = BY_NAME[name].labels
+    labels = BY_NAME[name].labels if name in BY_NAME else AnyText()
     if meant := labels.meant(value):
         return meant
     raise invalid(f"{name} must be {labels.expected(value)}", "unknown_value")

@@ -8,7 +8,18 @@ from typing import Any
 
 from linkmgr.core.errors import AppError
 from linkmgr.core.fields.problems import invalid
-from linkmgr.core.fields.query import Parameter, host_of, parameters, query_choice, query_text, row_id
+from linkmgr.core.fields.query import (
+    ID,
+    IDS,
+    MAX_IDS,
+    Parameter,
+    host_of,
+    parameters,
+    query_choice,
+    query_text,
+    row_id,
+    row_ids,
+)
 from linkmgr.core.fields.zones import TIME, parse_zone
 from linkmgr.features.statistics import label_filters
 from linkmgr.features.statistics.label_filters import Filter
@@ -21,14 +32,15 @@ from linkmgr.features.statistics.periods import (
 )
 from linkmgr.visits.dimensions import BY_NAME, OF_ROWS
 
-CONVERSIONS = ("conversions", "value")  # metrics, with the only dimension of visits that they have
+RATE, CURRENCY = "rate", "currency"
+OF_CLICKS = ("clicks", "visitors", RATE)  # metrics that need the visits
+CONVERSIONS = ("conversions", "value", RATE)
 METRICS = ("clicks", "visitors", *CONVERSIONS)
-OF_CONVERSIONS = "variant"
+OF_CONVERSIONS = ("event", CURRENCY)  # dimensions that visits do not have
 TIMES = tuple(f"time:{unit}" for unit in UNITS)
-BY = (*TIMES, *BY_NAME, *OF_ROWS)
+BY = (*TIMES, *BY_NAME, *OF_CONVERSIONS, *OF_ROWS)
 BOTS = {"exclude": [False], "include": [False, True], "only": [True]}  # the values of the column `bot`
 MAX_BY = 2
-MAX_IDS = 100
 MAX_ROWS = 10_000
 DEFAULT_LIMIT = 1000
 EVERYONE = "all"  # the value of `user` for all users
@@ -62,6 +74,7 @@ class Query:
     bots: str
     order: str
     limit: int
+    is_named: bool = False  # True if the rows have the names of links, QR codes, campaigns and channels
     before: tuple[datetime, ...] = ()  # the starts of the buckets of the time before, and its end
 
     @property
@@ -80,6 +93,11 @@ class Query:
     @property
     def dimensions(self) -> list[str]:
         return [name for name in self.by if name not in TIMES]
+
+    @property
+    def of_visits(self) -> dict[str, Filter]:
+        """The filters that visits have too."""
+        return {name: part for name, part in self.filters.items() if name in BY_NAME}
 
     @property
     def columns(self) -> list[str]:
@@ -101,17 +119,6 @@ def user(*, is_admin: bool) -> int | str | None:
 
 
 # --- values of parameters, from their names and texts
-
-
-def _ids(name: str, text: str) -> list[int]:
-    ids = list(
-        dict.fromkeys(
-            row_id(name, part, "ids separated by commas, such as 17,18") for part in text.split(",")
-        )
-    )
-    if len(ids) > MAX_IDS:
-        raise invalid(f"{name} must have at most {MAX_IDS} ids", "too_long")
-    return ids
 
 
 def _limit(name: str, text: str) -> int:
@@ -148,8 +155,8 @@ def _names(about: str, choices: tuple[str, ...], example: list[str], **bounds: A
     return Parameter(about, parse, is_list=True, type="array", **bounds)
 
 
-def _labels(example: str) -> Parameter:
-    about, pattern = f"Labels of this dimension, such as `{example}`.", "^[^\\r\\n\\x00]+$"
+def _labels(example: str, about: str = "") -> Parameter:
+    about, pattern = about or f"Labels of this dimension, such as `{example}`.", "^[^\\r\\n\\x00]+$"
     return Parameter(
         about, label_filters.parse, is_list=True, maxLength=_MAX_TEXT, pattern=pattern, examples=[example]
     )
@@ -185,14 +192,12 @@ QUERY = {
     ),
     "ids": Parameter(
         f"Up to {MAX_IDS} ids of links and QR codes.",
-        _ids,
+        row_ids,
         is_list=True,
-        maxLength=_MAX_TEXT,
-        pattern="^[0-9]+(?:,[0-9]+)*$",
-        examples=["17,18"],
+        **IDS,
     ),
-    "campaign": Parameter("The links of a campaign.", row_id, pattern="^[0-9]+$"),
-    "channel": Parameter("The links and QR codes of a channel.", row_id, pattern="^[0-9]+$"),
+    "campaign": Parameter("The links of a campaign.", row_id, **ID),
+    "channel": Parameter("The links and QR codes of a channel.", row_id, **ID),
     "domain": Parameter(
         "The links of a branded domain, or of this service.", host_of, examples=["go.example.com"]
     ),
@@ -215,10 +220,12 @@ QUERY = {
         examples=["Europe/Berlin"],
     ),
     **{name: _labels(dimension.filter) for name, dimension in BY_NAME.items()},
+    "event": _labels("sale", "Of conversions: events, such as `sale`."),
+    CURRENCY: _labels("EUR", "Of conversions: currencies, such as `EUR`."),
     "bots": _BOTS,
     "order": Parameter(
         "A column. With `-` before it, the largest first. Default: the time, or the most clicks first.",
-        pattern=f"^-?(?:time|{'|'.join((*BY_NAME, *OF_ROWS, *METRICS))})$",
+        pattern=f"^-?(?:time|{'|'.join((*BY_NAME, *OF_CONVERSIONS, *OF_ROWS, *METRICS))})$",
         examples=["-clicks"],
     ),
     "limit": Parameter(
@@ -230,6 +237,13 @@ QUERY = {
         default=DEFAULT_LIMIT,
     ),
     "user": _USER,
+    "names": Parameter(
+        "`1` adds to rows of links and QR codes `target_name` and `shorturl`, and to those of campaigns and "
+        "channels `campaign_name` and `channel_name`. A CSV has no names.",
+        enum=["0", "1"],
+        default="0",
+        title="Flag",
+    ),
 }
 
 
@@ -247,12 +261,11 @@ def parse() -> Query:
     zone, period = parse_zone(sent["timezone"]), query_choice("period", PERIODS)  # None if it was not sent
     span = parse_range(zone, datetime.now(UTC), since=sent["from"], until=sent["to"], period=period)
     selection = Selection(*(sent[name] for name in ("ids", "campaign", "channel", "domain")))
-    filters = {name: sent[name] for name in BY_NAME if sent[name]}
-    if {*CONVERSIONS} & {*metrics} and (other := {*by, *filters} & BY_NAME.keys() - {OF_CONVERSIONS}):
+    filters = {name: sent[name] for name in (*BY_NAME, *OF_CONVERSIONS) if sent[name]}
+    if {*OF_CONVERSIONS} & {*by} and (others := [name for name in metrics if name in OF_CLICKS]):
         raise invalid(
-            f"metrics cannot have {' and '.join(CONVERSIONS)} with {min(other)}: they are counted "
-            f"by time, {OF_CONVERSIONS}, {', '.join(OF_ROWS)}"
+            f"metrics cannot have {others[0]} by {' or '.join(OF_CONVERSIONS)}, which visits do not have. "
+            "Send conversions and value"
         )
-    return Query(
-        metrics, by, selection, span, filters, sent["bots"], _order(columns(by, metrics)), sent["limit"]
-    )
+    order, is_named = _order(columns(by, metrics)), sent["names"] == "1"
+    return Query(metrics, by, selection, span, filters, sent["bots"], order, sent["limit"], is_named)

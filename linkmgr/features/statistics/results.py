@@ -18,9 +18,18 @@ from linkmgr.core.settings import settings
 from linkmgr.core.web import pool
 from linkmgr.features.statistics import counts
 from linkmgr.features.statistics import selection as stats_scope
-from linkmgr.features.statistics.conversions import with_conversions
+from linkmgr.features.statistics.conversions import MIXED, NONE, with_conversions
 from linkmgr.features.statistics.periods import Bucket, Range, as_array, as_rollups, buckets, checked
-from linkmgr.features.statistics.query import BOTS, CONVERSIONS, DEFAULT_LIMIT, MAX_ROWS, Query
+from linkmgr.features.statistics.query import (
+    BOTS,
+    CONVERSIONS,
+    CURRENCY,
+    DEFAULT_LIMIT,
+    MAX_ROWS,
+    OF_CLICKS,
+    RATE,
+    Query,
+)
 from linkmgr.features.statistics.selection import Owner, Scope
 from linkmgr.repository import link_lists
 from linkmgr.visits.dimensions import BY_NAME, CAMPAIGN, CHANNEL, DOMAIN, NO_LABEL, OF_ROWS, TARGET
@@ -38,7 +47,8 @@ class Report(NamedTuple):
     rows: list[Row]
     totals: Row
     meta: Row
-    names: dict[str, Row]  # by the label of a target: its `noun` and `name`, if requested
+    names: dict[tuple[str, str], Row]  # `label_name` of schema.sql by dimension and label, if requested
+    currencies: tuple[str, ...] = ()  # of the conversions
 
 
 class _Times(NamedTuple):
@@ -73,7 +83,7 @@ def bounded() -> Iterator[None]:
 
 def _needs_visits(query: Query) -> bool:
     """Return True if the rollups, which are by one dimension, do not have the numbers."""
-    return len({*query.dimensions, *query.filters}) > 1
+    return len({*query.dimensions, *query.of_visits}) > 1 and not {*OF_CLICKS}.isdisjoint(query.metrics)
 
 
 def _first_moment(owner: Owner, query: Query, scope: Scope) -> datetime:
@@ -93,7 +103,10 @@ def _with_start(owner: Owner, query: Query, scope: Scope) -> Query:
 
 
 def _source(query: Query, scope: Scope) -> str:
-    """Return `visits` or `rollups`. Visits are kept for the retention period, rollups forever."""
+    """Return `visits`, `rollups` or, without figures of clicks, `conversions`. Visits are kept for
+    the retention period, the others forever."""
+    if {*OF_CLICKS}.isdisjoint(query.metrics):
+        return "conversions"
     is_detailed = scope.detailed_since is None or query.first >= scope.detailed_since
     if _needs_visits(query) and not is_detailed:
         raise invalid(
@@ -131,7 +144,7 @@ def _params(count: _Count) -> Row:
     return {
         "bots": BOTS[count.query.bots],
         "limit": count.limit,
-        "named": count.scope.names is not None,
+        "named": count.query.is_named or count.scope.names is not None,
         "tracked_ids": count.scope.tracked_ids,
         "first": len(count.query.before) + 1,
     }
@@ -139,7 +152,7 @@ def _params(count: _Count) -> Row:
 
 def _count_rollups(count: _Count) -> list[Row]:
     query, params = count.query, _params(count) | count.times.rollups
-    dimension = next(iter({*query.dimensions, *query.filters}), None)
+    dimension = next(iter({*query.dimensions, *query.of_visits}), None)
     if not dimension:
         return counts.unlabeled(count.owner, **params)
     label_filter = query.filters.get(dimension)
@@ -160,7 +173,7 @@ def _count_visits(count: _Count) -> list[Row]:
     query = count.query
     first, second = [*query.dimensions, "", ""][:2]
     params = _params(count) | count.times.visits
-    filters = {name: label_filter.labels for name, label_filter in query.filters.items()}
+    filters = {name: label_filter.labels for name, label_filter in query.of_visits.items()}
     params |= {"a": first, "b": second, "joins_a": first in _JOINED, "joins_b": second in _JOINED}
     params["count_visitors"] = "visitors" in query.metrics
     params["filters"] = orjson.dumps(filters).decode() if filters else None
@@ -174,19 +187,20 @@ def _ranked(count: _Count, counted: list[Row]) -> list[tuple[str, str]]:
     if not count.query.dimensions:
         return [("", "")]
     clicks: dict[tuple[str, str], int] = {}
+    metric = "conversions" if count.source == "conversions" else "clicks"
     for row in counted:
         labels = row["a"], row["b"]
-        clicks[labels] = clicks.get(labels, 0) + row.get("clicks", 0)
+        clicks[labels] = clicks.get(labels, 0) + row.get(metric, 0)
     return sorted(clicks, key=lambda labels: (-clicks[labels], labels))
 
 
-def _filled(count: _Count, counted: list[Row]) -> Iterator[Row]:
+def _filled(count: _Count, counted: list[Row], *, is_mixed: bool) -> Iterator[Row]:
     numbers = {(row["bucket"], row["a"], row["b"]): row for row in counted}
     nothing = {
         "clicks": 0,
         "visitors": 0 if count.source == "visits" else None,
         "conversions": 0,
-        "value": 0.0,
+        "value": None if is_mixed else 0.0,
     }
     ranked, names, earlier = _ranked(count, counted), count.query.dimensions, len(count.query.before)
     labeled = [
@@ -197,12 +211,18 @@ def _filled(count: _Count, counted: list[Row]) -> Iterator[Row]:
         for labels, members in labeled:
             row = numbers.get((earlier + number, *labels), {})
             before = numbers.get((number, *labels), nothing)["clicks"] if number < earlier else 0
-            yield {**nothing, **row, "number": number, "time": period.label, **members, "before": before}
+            figures = {**nothing, **row}
+            figures[RATE] = _rate(figures)
+            yield {**figures, "number": number, "time": period.label, **members, "before": before}
+
+
+def _rate(figures: Row) -> float | None:
+    return round(figures["conversions"] / figures["clicks"], 6) if figures["clicks"] else None
 
 
 def _value(name: str, label: str) -> str | int | None:
     if name not in OF_ROWS:
-        return label
+        return label or None if name == CURRENCY else label
     if name == DOMAIN and label != NO_LABEL:
         return label or settings().host
     return None if label == NO_LABEL else int(label)
@@ -218,7 +238,7 @@ def _sorted(query: Query, rows: Iterator[Row]) -> Iterable[Row]:
     )
 
 
-def _meta(count: _Count, labels: int) -> Row:
+def _meta(count: _Count, labels: int, *, is_mixed: bool) -> Row:
     query, scope, span, selection = count.query, count.scope, count.query.range, count.query.selection
     has_visitors = "visitors" not in query.metrics or count.source == "visits"
     reason = "Visitors are counted from the visits, and the range begins before detailed_since."
@@ -242,6 +262,7 @@ def _meta(count: _Count, labels: int) -> Row:
         "detailed_since": _timestamp(scope.detailed_since),
         "utc_days_before": scope.days_before.isoformat(),
         "visitors_null_because": None if has_visitors else reason,
+        "value_null_because": MIXED if is_mixed else None,
     }
 
 
@@ -285,7 +306,10 @@ def reports(owner: Owner, queries: list[Query]) -> tuple[dict[str, str], list[Re
         isbounded = queries[0].selection.ids or any(map(_needs_visits, queries))
         plans = (_plan(owner, query, scope) for query in queries)
         if not isbounded and (scope.tracked_ids is None or any(map(_is_heavy, plans))):
-            queries = [replace(query, metrics=["clicks"]) for query in queries]
+            queries = [
+                replace(query, metrics=[name for name in query.metrics if name != "visitors"])
+                for query in queries
+            ]
     return scope.names or {}, [_report(owner, query, scope) for query in queries]
 
 
@@ -295,17 +319,29 @@ def _report(owner: Owner, query: Query, scope: Scope) -> Report:
         has_many_labels = count.limit > DEFAULT_LIMIT and count.query.dimensions
         if has_many_labels or _is_heavy(count):
             pool.take("stats_busy")
-        counted = _count_visits(count) if count.source == "visits" else _count_rollups(count)
+        if count.source == "conversions":
+            counted = [{**NONE}]
+        else:
+            counted = _count_visits(count) if count.source == "visits" else _count_rollups(count)
         if {*CONVERSIONS} & {*query.metrics}:
             params = count.times.visits | {"tracked_ids": count.scope.tracked_ids}
             counted = with_conversions(counted, owner, query, limit=count.limit, **params)
     [totals] = [row for row in counted if row["bucket"] is None]
-    rows = _sorted(count.query, _filled(count, [row for row in counted if row["bucket"] is not None]))
+    is_mixed = totals.get("value", 0) is None
+    totals[RATE] = _rate(totals) if RATE in query.metrics else None
+    filled = _filled(count, [row for row in counted if row["bucket"] is not None], is_mixed=is_mixed)
+    rows = _sorted(count.query, filled)
     columns = query.columns
     return Report(
         columns,
         [{name: row[name] for name in columns} for row in rows],
         {name: totals[name] for name in query.metrics},
-        _meta(count, totals["labels"]),
-        {row["a"]: row["name"] for row in counted if row.get("name")},
+        _meta(count, totals["labels"], is_mixed=is_mixed),
+        {
+            (dimension, row[part]): row[f"name_{part}"]
+            for dimension, part in zip(count.query.dimensions, "ab", strict=False)
+            for row in counted
+            if row.get(f"name_{part}")
+        },
+        tuple(totals.get("currencies") or ()),
     )

@@ -2,7 +2,8 @@
 
 import orjson
 
-from linkmgr.core.database.statements import UNSYNCED, Row, database, run_unsynced
+from linkmgr.core.database.statements import UNSYNCED, Row, database
+from linkmgr.core.hooks import hooks
 
 LEASE_SECONDS = 60  # of a delivery that is sent
 
@@ -92,7 +93,7 @@ def store_results(results: list[Row]) -> None:
     """Store the results of attempts. Each has `id`, `attempts`, `delivered`, `gone`, `status`,
     `response`, `milliseconds`, `delay`, the seconds until the next attempt, or null if there is
     none, and `retry_after`, those for which the receiver asks not to be called, or null."""
-    run_unsynced(
+    changed = database().execute(
         """
         WITH results AS (
             SELECT * FROM json_to_recordset(%(results)s) AS results (
@@ -126,8 +127,16 @@ def store_results(results: list[Row]) -> None:
                              WHEN NOT works AND failing_since <= now() - interval '7 days'
                              THEN 'No delivery succeeded for a week.' ELSE reason END
           FROM receivers r
+          JOIN (SELECT id AS before_id, active AS was_active FROM webhooks) b ON before_id = webhook_id
          WHERE w.id = r.webhook_id
            AND (NOT works OR gone OR failures > 0 OR r.retry_after IS NOT NULL)
+        RETURNING w.id, w.user_id, w.name, w.reason, was_active AND NOT active AS is_off
         """,
-        results=orjson.dumps(results).decode(),
+        {"results": orjson.dumps(results).decode()},
+        idempotent=False,
+        prelude=UNSYNCED,
     )
+    for webhook in changed:
+        if webhook["is_off"]:
+            values = {"webhook": webhook["name"], "webhook_id": webhook["id"], "reason": webhook["reason"]}
+            hooks().notify(webhook["user_id"], "webhook_off", **values)

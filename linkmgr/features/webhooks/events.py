@@ -22,7 +22,7 @@ from linkmgr.core.errors import AppError
 from linkmgr.core.fields.countries import with_code
 from linkmgr.core.settings import settings
 from linkmgr.features.imports import repository as imports
-from linkmgr.features.webhooks import outbox
+from linkmgr.features.webhooks import activity, outbox
 from linkmgr.features.webhooks.noted import as_written
 from linkmgr.features.webhooks.schema import CARRIED, TEST, matches
 from linkmgr.repository import link_records
@@ -85,6 +85,8 @@ def move() -> bool:
 def _parts(event: Row, webhooks: list[Row]) -> list[Row]:
     """Return the event as `outbox.move` takes it: a part for each data that webhooks get. The
     record is read only if a webhook subscribes to it."""
+    if event["user_id"] < outbox.TRAIL:
+        return [activity.of_audit(event)]
     moved = {name: event[name] for name in ("id", "user_id", "type", "created")}
     subscribed = [webhook for webhook in webhooks if _subscribes(webhook, event)]
     if event["user_id"] == outbox.TRAIL:
@@ -94,8 +96,12 @@ def _parts(event: Row, webhooks: list[Row]) -> list[Row]:
     parts = []
     for data, receivers in received:
         extra, ids = _extra(event, data), [webhook["id"] for webhook in receivers if webhook["has_url"]]
-        shortened = _shortened(data, MAX_DATA - len(orjson.dumps(extra)))
-        parts.append(moved | {"data": shortened, "extra": extra, "stored": True, "webhooks": ids})
+        readers = {webhook["id"] for webhook in receivers}
+        if activity.READER in readers:
+            parts.append(activity.of_record(event, data, extra.get("changes", {})))
+        if readers != {activity.READER}:
+            shortened = _shortened(data, MAX_DATA - len(orjson.dumps(extra)))
+            parts.append(moved | {"data": shortened, "extra": extra, "stored": True, "webhooks": ids})
     return parts or [moved | {"data": {}, "extra": {}, "stored": False, "webhooks": []}]
 
 
@@ -150,6 +156,9 @@ def _received(event: Row, webhooks: list[Row]) -> list[tuple[Any, list[Row]]]:
 
 def _record(event: Row) -> tuple[Any, list[Row]]:
     path, _, change = event["type"].partition(".")
+    if path == "conversion":
+        times = {name: timestamp(event["data"][name]) for name in ("click", "date", "updated")}
+        return event["data"] | times, outbox.tracked_rows(event["user_id"], [event["data"]["link"]])
     if event["object_id"] is None or event["type"] == TEST:
         return event["data"], []
     if event["type"] == "answer.received":

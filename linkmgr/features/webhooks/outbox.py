@@ -6,6 +6,7 @@ import orjson
 from linkmgr.core.database.expiry import older_than
 from linkmgr.core.database.paging import fitting
 from linkmgr.core.database.statements import UNSYNCED, Row, database, row, rows, run, run_one, run_unsynced
+from linkmgr.features.webhooks import activity
 
 MOVE_SECONDS = 10  # until another process may move events, if the one that does so dies
 TRAIL = 0  # instead of a user: events of audits, which are kept for the page "Activity" without a webhook
@@ -18,7 +19,8 @@ MAX_BYTES = 256 << 20
 DELIVERY_BYTES = 1000  # that a delivery adds to the size of its event
 MAX_EXAMINED = 10_000  # events, of which a request selects those of its types
 EXPIRING = (
-    older_than("events", "created", f"{DAYS_KEPT} days", f"user_id <> {TRAIL}"),
+    older_than("events", "created", f"{DAYS_KEPT} days", f"user_id > {TRAIL}"),
+    older_than("events", "created", f"{activity.DAYS_KEPT} days", f"user_id < {TRAIL}"),
     older_than("events", "created", f"{TRAIL_DAYS} days"),
 )
 
@@ -51,14 +53,16 @@ def pending(limit: int) -> list[Row]:
                             WHERE moving_until < now() AND EXISTS (SELECT FROM outbox)
                               FOR NO KEY UPDATE SKIP LOCKED)
             RETURNING 1)
-        SELECT id, o.user_id, type, object_id, data, stored, actor, created
-          FROM outbox_owners owners,
-               LATERAL (SELECT *, row_number() OVER (ORDER BY id) AS position FROM outbox
+        SELECT o.id, o.user_id, type, object_id, data, stored, actor, created,
+               p.id AS person_id, username AS person
+          FROM outbox_owners owners
+         CROSS JOIN LATERAL (SELECT *, row_number() OVER (ORDER BY id) AS position FROM outbox
                          WHERE outbox.user_id = owners.user_id
                          ORDER BY id
                          LIMIT %(limit)s) o
+          LEFT JOIN users p ON p.id = person_of(actor, abs(o.user_id))
          WHERE EXISTS (SELECT FROM turn)
-         ORDER BY position, id
+         ORDER BY position, o.id
          LIMIT %(limit)s
         """,
         {"limit": limit, "seconds": MOVE_SECONDS},
@@ -68,13 +72,20 @@ def pending(limit: int) -> list[Row]:
 
 
 def subscriptions(user_ids: list[int]) -> list[Row]:
+    """Return the webhooks of users, and a row that stands for their activity for those with one."""
     return rows(
         """
         SELECT id, user_id, url <> '' AS has_url, events, campaign, channel, domain
           FROM webhooks
          WHERE user_id = ANY (%(user_ids)s::bigint[]) AND active
+         UNION ALL
+        SELECT %(reader)s::bigint, id, false, %(noted)s::text[], NULL, NULL, NULL
+          FROM users
+         WHERE id = ANY (%(user_ids)s::bigint[]) AND has_activity
         """,
         user_ids=user_ids,
+        reader=activity.READER,
+        noted=[*activity.TYPES],
     )
 
 

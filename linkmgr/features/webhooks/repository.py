@@ -35,6 +35,8 @@ def add(user_id: int, members: Row) -> Row:
     """Store a webhook with its `secret`, which is encrypted. A filter of 0 passes all events."""
     return run_one(
         """
+        WITH noted AS (
+            UPDATE users SET has_events = true WHERE id = %(user_id)s)
         INSERT INTO webhooks (user_id, name, url, events, active, campaign, channel, domain,
                               secret_ciphertext)
         VALUES (require_room(%(user_id)s, 'webhooks', 20, 'webhooks_full'), %(name)s, %(url)s,

@@ -22,6 +22,8 @@ TEST = "webhook.test"  # delivered to the tested webhook only
 TYPES = (
     *(f"{subject}.{change}" for subject in SUBJECTS for change in ("created", "updated", "deleted")),
     *(f"link.{change}" for change in ("expired", "blocked", "broken", "recovered")),
+    "conversion.created",
+    "conversion.changed",
     "visit",
     "scan",
     "answer.received",
@@ -30,7 +32,7 @@ TYPES = (
     "report.created",
     "user.created",
     "user.deleted",
-    *(f"audit.{subject}" for subject in ("sign_in", "key", "user", "plan", "secret")),
+    *(f"audit.{subject}" for subject in ("sign_in", "key", "member", "user", "plan", "factor", "secret")),
 )
 PATTERNS = ("*", *sorted({f"{name.partition('.')[0]}.*" for name in TYPES if "." in name}), *TYPES)
 

@@ -45,7 +45,7 @@ _REFERENCES: dict[str, dict[str, tuple[str, ...]]] = {
     "logos": {"id": ("qr",)},
     "bio": {"channel": ("channels",)},
     "visits": {"target": ("qr", "links")},
-    "conversions": {"target": ("links",)},
+    "conversions": {"link": ("links",)},
 }
 _TABLES = {file: stored.words.table for file, stored in RESOURCES.items()} | {"links": "links", "qr": "qrs"}
 # Lines that are not repeated for rows that the user had before
@@ -238,8 +238,9 @@ class Lines(Batch):
                 self.visits.append(visit)
 
     def _conversions(self, rows: list[ImportRow]) -> None:
-        restored = [visits.restore_conversion(row.members) for row in rows if row.members.get("target")]
-        conversions.add(self.user_id, [row for row in restored if row])
+        restored = [visits.restore_conversion(row.members) for row in rows if row.members.get("link")]
+        if some := [row for row in restored if row]:
+            conversions.add(self.user_id, some, is_restored=True)
 
 
 def _to_link(row: ImportRow) -> ImportRow:

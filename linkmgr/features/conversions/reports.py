@@ -1,0 +1,117 @@
+"""Conversions on their way in: from a key, a page or a file to the rows that are stored."""
+
+import csv
+import io
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import Any
+
+from linkmgr.core.database.statements import Row
+from linkmgr.core.errors import AppError
+from linkmgr.core.fields.bodies import load
+from linkmgr.core.settings import settings
+from linkmgr.core.web.uploads import Upload
+from linkmgr.features.conversions import amounts, clicks
+from linkmgr.features.conversions import repository as conversions
+from linkmgr.features.conversions.schema import Report
+from linkmgr.visits import counting
+
+KEY, PAGE = "key", "page"  # sources
+DEFAULT_EVENT = "conversion"
+MAX_SENT = 1000  # in a request
+MAX_ROWS, MAX_BYTES = 10_000, 2 << 20  # of a file
+COUNTED, NO_LINK, NO_VISIT = "counted", "no_link", "no_visit"
+RESULTS = (COUNTED, "duplicate", NO_VISIT, "too_late", "too_many")
+_HALF = timedelta(days=conversions.DAYS / 2)
+_NOTHING = {"link": 0, "click": "-infinity"}  # of a click id that is not ours: of no link
+
+
+def of_click(text: str) -> Row:
+    """Return what a click id says: a link and the time of its visit."""
+    click = clicks.read(text)
+    return {"link": click.link, "click": click.at.isoformat()} if click else _NOTHING
+
+
+def of_visitor(link_id: int, address: str, agent: str, at: datetime) -> Row:
+    """Return the digests that a visitor may have had in the DAYS before: with the keys of these
+    months, unless the service forgets visitors each day."""
+    times = [at] if settings().visitor_salt == "daily" else [at, at - _HALF, at - 2 * _HALF]
+    agent = agent[: counting.MAX_AGENT]
+    digests = (counting.visitor_of(link_id, address, agent, time.timestamp()) for time in times)
+    return {"link": link_id, "visitors": [*dict.fromkeys(digests)]}
+
+
+def of_page(texts: Row, visit: Row) -> Row:
+    """Return what a page reports of a visit. Its texts are those of anybody."""
+    value = texts.get("value")
+    amount = "" if value is None or isinstance(value, bool) else str(value)
+    event, order, currency = (_clean(texts.get(name)) for name in ("event", "order", "currency"))
+    value, currency, problem = amounts.read(amount, currency)
+    return {
+        **visit,
+        "event": event[: conversions.MAX_EVENT] or DEFAULT_EVENT,
+        "order_id": order[: conversions.MAX_ORDER],
+        "value": value,
+        "currency": currency,
+        "source": PAGE,
+        "problem": problem,
+    }
+
+
+def _clean(text: Any) -> str:
+    return "".join(filter(str.isprintable, str(text or ""))).strip()
+
+
+def of_key(report: Row, now: datetime) -> Row:
+    at = datetime.fromisoformat(report["at"]) if report["at"] else now
+    if report["click"]:
+        visit = of_click(report["click"])
+    else:
+        visit = of_visitor(report["link"], report["ip"], report["agent"], at)
+    own = {name: report[name] for name in ("event", "value", "currency")}
+    return visit | own | {"order_id": report["order"], "at": at.isoformat(), "source": KEY, "problem": ""}
+
+
+def store(user_id: int, reports: list[Row], now: datetime) -> list[Row]:
+    """Store what a key reports, and return the `result` of each, and the `id` of what is stored."""
+    outcomes = conversions.add(user_id, [of_key(report, now) for report in reports])
+    for report, outcome in zip(reports, outcomes, strict=True):
+        if outcome["result"] == NO_LINK and report["click"]:
+            outcome["result"] = NO_VISIT  # of a link that was deleted, or is another user's
+    return outcomes
+
+
+def of_file(user_id: int, upload: Upload, now: datetime) -> list[Row]:
+    """Store the rows of a CSV whose first line has the names of members, and return the `line` of
+    each, its `result`, and the `message` of one that cannot be read."""
+    if upload.size > MAX_BYTES:
+        raise AppError("bulk_too_large")
+    try:
+        text = upload.file.read().decode("utf-8-sig")
+        rows = [*islice(csv.DictReader(io.StringIO(text, newline="")), MAX_ROWS + 1)]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise AppError("import_unreadable", problem=f"The file is no CSV in UTF-8: {error}.") from None
+    if len(rows) > MAX_ROWS:
+        raise AppError("import_unreadable", problem=f"The file has more than {MAX_ROWS:,} rows. Divide it.")
+    loaded = [_load({name.strip().lower(): cell for name, cell in row.items() if name}) for row in rows]
+    good = [report for report in loaded if not isinstance(report, AppError)]
+    parts = (good[start : start + MAX_SENT] for start in range(0, len(good), MAX_SENT))
+    outcomes = (outcome for part in parts for outcome in store(user_id, part, now))
+    return [
+        {"line": line, "result": "invalid", "message": report.message} if isinstance(report, AppError)
+        else {"line": line, "result": next(outcomes)["result"]}
+        for line, report in enumerate(loaded, 2)
+    ]  # fmt: skip
+
+
+def _load(row: Row) -> Row | AppError:
+    sent: Row = {name: text for name, text in row.items() if isinstance(text, str) and text}
+    value, currency, problem = amounts.read(sent.pop("value", ""), sent.get("currency", ""))
+    if problem:
+        return AppError("invalid", problems="value cannot be read as an amount")
+    if str(sent.get("link", "")).isdecimal():
+        sent["link"] = int(sent["link"])
+    try:
+        return load(Report, sent | {"value": value, "currency": currency or sent.get("currency")})
+    except AppError as error:
+        return error

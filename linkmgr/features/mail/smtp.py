@@ -1,0 +1,69 @@
+"""The connection to the mail server."""
+
+import smtplib
+import ssl
+from contextlib import suppress
+from email.message import EmailMessage
+from typing import Any
+
+from linkmgr.core.settings import settings
+
+SECONDS = 10  # for each response of the server
+_PERMANENT = 500
+
+
+class Refused(Exception):
+    """The server will never take the message."""
+
+
+class _Smtp(smtplib.SMTP):
+    answer = b""
+
+    def data(self, msg: Any) -> tuple[int, bytes]:
+        code, self.answer = super().data(msg)
+        return code, self.answer
+
+
+class _SmtpOverTls(_Smtp, smtplib.SMTP_SSL):
+    pass
+
+
+def send(message: EmailMessage, recipient: str) -> str:
+    """Send a message and return the response of the server.
+
+    Raise Refused, or an OSError, such as SMTPException, if another attempt may succeed.
+    """
+    server, sender = settings().mail_url, settings().mail_from
+    assert server
+    assert sender
+    context = ssl.create_default_context()
+    options: Any = {"local_hostname": settings().host, "timeout": SECONDS}
+    options |= {"context": context} if server.is_tls else {}
+    smtp = (_SmtpOverTls if server.is_tls else _Smtp)(server.host, server.port, **options)
+    try:
+        if server.starttls:
+            smtp.starttls(context=context)
+        if server.user:
+            smtp.login(server.user, server.password)
+        _transmit(smtp, message, sender.addr_spec, recipient)
+        with suppress(OSError):  # the server has taken the message
+            smtp.quit()
+    finally:
+        smtp.close()
+    return smtp.answer.decode(errors="replace")
+
+
+def _transmit(smtp: _Smtp, message: EmailMessage, sender: str, recipient: str) -> None:
+    try:
+        smtp.send_message(message, sender, [recipient])
+    except smtplib.SMTPRecipientsRefused as error:
+        code, answer = error.recipients[recipient]
+        if code >= _PERMANENT:
+            raise Refused(f"{code} {answer.decode(errors='replace')}") from error
+        raise
+    except smtplib.SMTPDataError as error:
+        if error.smtp_code >= _PERMANENT:
+            raise Refused(str(error)) from error
+        raise
+    except smtplib.SMTPNotSupportedError as error:
+        raise Refused("The mail server takes no addresses with letters beyond ASCII.") from error

@@ -1,0 +1,160 @@
+"""Experiments: a test at which one may look at any time, and variants that are themselves and not their names."""
+
+import random
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from linkmgr.features.conversions import results
+from linkmgr.features.conversions.experiments import HORIZON, Arm, boundary, find_winner, judge
+from tests.conftest import Client
+from tests.support.factories import Sql
+from tests.support.shortlinks import Short
+from tests.support.targets import FIREFOX, wait_until
+
+LOOK = 10  # visitors of each variant
+
+
+def looked_at(rng: random.Random, first: float, second: float, visitors: int) -> str | None:
+    """Return the winner that is found while visitors of each variant come, with a look every 20 of both."""
+    converted = [0, 0]
+    for number in range(LOOK, visitors + 1, LOOK):
+        for which, rate in enumerate((first, second)):
+            converted[which] += sum(rng.random() < rate for _ in range(LOOK))
+        if winner := find_winner([Arm("A", number, converted[0]), Arm("B", number, converted[1])]):
+            return winner
+    return None
+
+
+@pytest.mark.slow
+def test_looking_every_20_visitors_makes_at_most_5_percent_winners_and_finds_differences() -> None:
+    rng = random.Random(2026)  # noqa: S311
+    wrong = sum(looked_at(rng, 0.1, 0.1, 10_000) is not None for _ in range(300))
+    right = sum(looked_at(rng, 0.1, 0.12, HORIZON) == "B" for _ in range(300))
+    assert wrong / 300 <= 0.05, wrong
+    assert right / 300 >= 0.75, right
+
+
+def test_the_boundary_is_lowest_at_the_horizon_and_higher_for_more_variants() -> None:
+    assert boundary(1) == pytest.approx(2.16, abs=0.01)
+    assert 3.5 < boundary(0.3) < 4.5
+    assert 3.3 < boundary(1.001) < boundary(10) < 4
+    assert boundary(1, pairs=3) > boundary(1)
+
+
+@pytest.mark.parametrize(
+    ("arms", "state", "winner"),
+    [([(0, 0), (0, 0)], "too_few", None), ([(100, 10), (100, 12)], "too_few", None),
+     ([(4000, 400), (4000, 480)], "winner", "B"), ([(5000, 500), (5000, 510)], "no_difference", None),
+     ([(300, 30), (300, 90)], "winner", "B"), ([(5, 0), (5, 5)], "too_few", None),
+     ([(4000, 400), (4000, 400), (4000, 520)], "winner", "C"), ([(8000, 0), (8000, 0)], "no_difference", None)],
+)  # fmt: skip
+def test_a_verdict_says_one_of_three(arms: list[tuple[int, int]], state: str, winner: str | None) -> None:
+    verdict = judge([Arm(name, *numbers) for name, numbers in zip("ABC", arms, strict=False)])
+    assert (verdict.state, verdict.winner) == (state, winner)
+    assert (verdict.missing > 0) == (state == "too_few")
+    if winner:
+        assert verdict.low is not None
+        assert verdict.high is not None
+        assert verdict.difference is not None
+        assert 0 < verdict.low < verdict.difference < verdict.high
+
+
+def variants(a: str, b: str, *weights: int) -> list[dict[str, Any]]:
+    urls = zip("AB", (a, b), weights or (1, 1), strict=True)
+    return [{"name": name, "url": f"https://example.com/{url}", "weight": weight} for name, url, weight in urls]
+
+
+class Experiment(Short):
+    """A link of the API, whose variants begin experiments."""
+
+    def __init__(self, app: Flask, sql: Sql, client: Client) -> None:
+        self.app, self.sql, self.client = app, sql, client
+        body = {"url": "https://example.com/", "variants": variants("a", "b"), "clickid": True}
+        self.id = client.add("/api/url/add", body)
+        self.path = "/" + client.get(f"/api/url/{self.id}").get_json()["details"]["alias"]
+
+    def change(self, sent: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        self.client.put(f"/api/url/{self.id}/update", {"variants": sent})
+        return self.experiments
+
+    @property
+    def experiments(self) -> list[dict[str, Any]]:
+        data: dict[str, Any] = self.client.get(f"/api/url/{self.id}/conversions").get_json()["data"]
+        return list(data["experiments"])
+
+    def convert(self, number: int) -> None:
+        """Let visitors come, of whom each buys twice."""
+        for visitor in range(number):
+            target = self.ask(address=f"192.0.2.{visitor}", agent=FIREFOX).headers["Location"]
+            for order in "12":
+                sent = {
+                    "click": target.partition("lm_click=")[2],
+                    "order": f"{target[-9:]}{order}",
+                    "value": 2,
+                    "currency": "EUR",
+                }
+                assert self.client.post("/api/conversions", sent).get_json()["result"] == "counted"
+
+
+def figures(experiment: dict[str, Any], name: str) -> int:
+    return sum(int(variant[name]) for variant in experiment["variants"])
+
+
+@pytest.fixture
+def experiment(located: Flask, sql: Sql, alice: Client) -> Experiment:
+    return Experiment(located, sql, alice)
+
+
+def test_another_target_or_share_begins_an_experiment_and_the_old_one_stays(experiment: Experiment) -> None:
+    experiment.convert(5)
+    experiment.wait_for_clicks(5)
+    [first] = experiment.experiments
+    names = ("visits", "visitors", "conversions", "converted")
+    assert [figures(first, name) for name in names] == [5, 5, 10, 5]
+    assert sum(variant["values"][0]["value"] for variant in first["variants"] if variant["values"]) == 20
+    assert len(experiment.change(variants("a", "b", 7, 7))) == 1  # the same shares
+    assert len(experiment.change(variants("a", "b", 1, 2))) == 2
+    second, old = experiment.change(variants("a", "b", 1, 2))
+    assert (old["ended"] is not None, second["ended"], figures(second, "visitors")) == (True, None, 0)
+    experiment.convert(5)
+    experiment.wait_for_clicks(10)
+    third, second, old = experiment.change(variants("a", "other", 1, 2))
+    assert [figures(row, "visitors") for row in (third, second, old)] == [0, 5, 5]
+    assert [figures(row, "conversions") for row in (third, second, old)] == [0, 10, 10]
+    assert len(experiment.change([])) == 3  # it has ended, and keeps its table
+    assert len(experiment.change(variants("a", "other", 1, 2))) == 3  # Undo
+    assert experiment.experiments[0]["ended"] is None
+
+
+def test_a_visit_that_is_stored_late_counts_for_the_experiment_of_its_time(experiment: Experiment) -> None:
+    experiment.ask(agent=FIREFOX)
+    experiment.change(variants("new", "newer"))
+    experiment.wait_for_clicks(1)
+    assert [figures(row, "visitors") for row in experiment.experiments] == [0, 1]
+
+
+def test_the_first_verdict_with_a_winner_stays(app: Flask, experiment: Experiment, sql: Sql) -> None:
+    experiment.convert(1)
+    experiment.wait_for_clicks(1)
+    [first] = experiment.experiments
+    name = next(row["name"] for row in first["variants"] if row["visitors"])
+    other = "AB".replace(name, "")
+    counts = f'{{"1": {{"{name}": 400, "{other}": 400}}}}'
+    sql("UPDATE totals SET experiments = %(counts)s RETURNING 1", counts=counts)
+    assert experiment.experiments[0]["verdict"]["state"] == "too_few"
+    sql(
+        """
+        INSERT INTO conversions (user_id, tracked_id, click, event, source, labels)
+        SELECT user_id, tracked_id, click + n * interval '1 ms', 'sale', 'key', labels
+          FROM (SELECT * FROM conversions LIMIT 1) one, generate_series(1, 100) n
+        RETURNING 1
+        """
+    )
+    with app.app_context():
+        results.look()  # nobody has opened the page
+    wait_until(lambda: "1 decided" in sql("SELECT experiments FROM totals")[0]["experiments"])
+    sql("DELETE FROM conversions")
+    verdict = experiment.experiments[0]["verdict"]
+    assert (verdict["state"], verdict["winner"], verdict["decided"] is not None) == ("winner", name, True)
