@@ -87,7 +87,7 @@ def test_restricted_keys_use_the_operations_of_links_and_codes_and_no_others() -
         | {
             "conversions.create",
             "conversions.createBatch",
-            "conversions.getLink",
+            "conversions.get",
             "stats.query",
             "stats.queryCsv",
             "campaigns.assign",

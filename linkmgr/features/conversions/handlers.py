@@ -226,7 +226,7 @@ def _flat(record: Row) -> Row:
 
 
 @bp.get("/conversion/<id:conversion_id>")
-@operation("conversions:read", "conversions.get", shapes.reading_schema("Conversion"), has_etag=True)
+@operation("conversions:read", "conversions.read", shapes.reading_schema("Conversion"), has_etag=True)
 def read(conversion_id: int) -> Response:
     """Read a conversion."""
     record = conversions.read(user_id(), conversion_id)
@@ -297,7 +297,7 @@ def update_setup(sent: Row) -> Json:
 @bp.get("/url/<id:link_id>/conversions")
 @operation(
     "links:read",
-    "conversions.getLink",
+    "conversions.get",
     shapes.success(data=results.LINK),
     query={"event": Parameter("Only those of an event.", examples=["sale"])},
     restricted=_BOTH,
