@@ -20,7 +20,7 @@ PAGE = "https://example.com/page"
 MANY = "/api/urls/bulk"  # changes many rows, so it has no version
 ITEMS = "/assign/"  # in the path of what changes a channel's items, not its row
 CHANGES = [call for call in KEYED if call.method in ("PUT", "DELETE") and call.path != MANY and ITEMS not in call.path]
-TABLES = factories.TABLES | {"import": "imports", "user": "users", "plan": "plans"}
+TABLES = factories.TABLES | {"conversion": "conversions", "import": "imports", "user": "users", "plan": "plans"}
 over_changes = pytest.mark.parametrize("call", CHANGES, ids=str)
 
 

@@ -78,7 +78,7 @@ class Stage:
             existing["domains"] = [self.ids["domain"]]
         if call.path.startswith("/api/webhook"):
             existing |= {name: self.ids[name] for name in ("campaign", "channel", "domain")}
-        without = {*LOGOS, "value"} if call.path.startswith("/api/conversion/") else LOGOS  # or `refund`
+        without = {*LOGOS, "refund"}  # which excludes `value`
         return [
             body and {name: existing.get(name, value) for name, value in body.items() if name not in without}
             for body in call.bodies()

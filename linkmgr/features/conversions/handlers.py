@@ -10,7 +10,6 @@ from linkmgr.core.database.tables import in_batches
 from linkmgr.core.errors import AppError
 from linkmgr.core.fields import shapes
 from linkmgr.core.fields.member import JsonSchema
-from linkmgr.core.fields.problems import invalid
 from linkmgr.core.fields.query import (
     PAGING,
     Parameter,
@@ -250,8 +249,6 @@ def update(sent: Row, conversion_id: int) -> Response:
     `refund` subtracts a part of it, or all. It is the same for a shop that sends it twice only with
     an `Idempotency-Key`.
     """
-    if sent["refund"] and sent["value"]:
-        raise invalid("value and refund exclude each other. Send only one of them")
     record = conversions.update(user_id(), conversion_id, **sent)
     return updated(_CHANGED, record.pop("version"), data=record)
 

@@ -128,23 +128,23 @@ def read(user_id: int, conversion_id: int) -> Row:
 
 def update(user_id: int, conversion_id: int, *, value: Any, refund: Any, currency: str | None) -> Row:
     """Change the value, or subtract a refund from the one that is stored."""
-    changed = run(
+    run(
         """
         WITH changed AS (
             UPDATE conversions
-               SET value = CASE WHEN %(refund)s::numeric IS NULL THEN coalesce(%(value)s::numeric, value)
-                                ELSE coalesce(value, 0) - %(refund)s::numeric END,
+               SET value = coalesce(%(value)s::numeric, coalesce(value, 0) - %(refund)s::numeric, value),
                    currency = coalesce(%(currency)s, currency),
-                   problem = CASE WHEN %(value)s::numeric IS NULL THEN problem ELSE '' END,
+                   problem = CASE WHEN num_nulls(%(value)s, %(refund)s) = 2 THEN problem ELSE '' END,
                    version = random_version(), updated = now()
              WHERE user_id = %(user_id)s AND id = %(conversion_id)s
-            RETURNING *),
-        noted AS (
-            INSERT INTO outbox (user_id, type, data)
-            SELECT user_id, 'conversion.changed', conversion_record(ROW(c.*)::conversions)
-              FROM changed c
-             WHERE has_webhooks(user_id))
-        SELECT version::text, conversion_record(ROW(c.*)::conversions) AS record FROM changed c
+               AND (value, currency) IS DISTINCT FROM
+                   (coalesce(%(value)s::numeric, coalesce(value, 0) - %(refund)s::numeric, value),
+                    coalesce(%(currency)s, currency))
+            RETURNING *)
+        INSERT INTO outbox (user_id, type, data)
+        SELECT user_id, 'conversion.changed', conversion_record(ROW(c.*)::conversions)
+          FROM changed c
+         WHERE has_webhooks(user_id)
         """,
         user_id=user_id,
         conversion_id=conversion_id,
@@ -152,7 +152,7 @@ def update(user_id: int, conversion_id: int, *, value: Any, refund: Any, currenc
         refund=refund,
         currency=currency,
     )
-    return _to_record(existing(changed, "conversion"))
+    return read(user_id, conversion_id)
 
 
 def delete(user_id: int, conversion_id: int) -> None:

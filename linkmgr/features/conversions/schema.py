@@ -65,6 +65,12 @@ class ConversionUpdate(New):
     refund = member(Amount(load_default=None), "Instead: what is subtracted from the value.", 10)
     currency = member(Currency(load_default=None), "The new currency.", "EUR")
 
+    @validates_schema
+    def require_one(self, loaded: Row, **_: Any) -> None:
+        others = [name for name in ("value", "currency") if loaded.get(name)]
+        if loaded.get("refund") and others:
+            raise ValidationError(f"excludes {others[0]}: it is in the currency of the value", "refund")
+
 
 class Setup(New):
     clickid = member(
