@@ -15,6 +15,7 @@ def test_a_campaign_is_returned_and_listed_with_its_urls(alice: Client) -> None:
     addresses = {"rotator": f"{BASE_URL}/r/spring-1", "list": f"{BASE_URL}/u/alice/spring-1-{campaign_id}"}
     named = {"error": 0, "id": campaign_id, "domain": "Spring", "campaign": "Spring", "public": True} | addresses
     assert {name: answer[name] for name in named} == named
+    assert list(answer)[:6] == ["error", "id", "domain", "public", "rotator", "list"]
     listed = alice.get("/api/campaigns").get_json()["data"]["campaigns"]
     assert listed == [{"id": campaign_id, "name": "Spring", "public": True, "updated": ANY} | addresses]
 
@@ -44,6 +45,7 @@ def test_an_update_changes_only_what_was_sent_and_responds_like_a_create(alice: 
     message = "Campaign has been updated successfully."
     as_created = {"domain": "Summer", "campaign": "Summer"} | record
     assert answer == {"error": 0, "message": message} | as_created | {"data": record, "record": record}
+    assert list(answer)[:7] == ["error", "message", "id", "domain", "public", "rotator", "list"]
 
 
 def test_where_name_and_slug_are_taken_the_name_is_reported(alice: Client, bob: Client) -> None:

@@ -49,6 +49,7 @@ def test_a_code_of_each_type_is_listed_and_returned(alice: Client, sql: Sql, typ
     kept = stored(sql, answer["id"])
     record = listed | kept | {"logo": ""}
     assert read == {"error": 0, "details": record, "data": NOTHING, "record": record}
+    assert list(read) == ["error", "details", "data", "record"]
     assert kept == {
         "type": type_,
         "data": STORED[type_],
@@ -77,6 +78,10 @@ def test_a_code_of_each_type_is_listed_and_returned(alice: Client, sql: Sql, typ
             {"ssid": "Cafe", "encryption": "nopass", "password": ""},
         ),
         ("vcard", {"org": "Acme", "fname": "", "colour": 5}, VCARD | {"org": "Acme"}),
+        ("wifi", ["Cafe", "WPA", "secret"], {"ssid": "Cafe", "encryption": "WPA", "password": "secret"}),
+        ("wifi", ["Cafe", None, "secret"], {"ssid": "Cafe", "encryption": "WPA", "password": "secret"}),
+        ("wifi", [{"ssid": "Cafe"}, {"pass": "x"}], {"ssid": "Cafe", "encryption": "WPA", "password": "x"}),
+        ("email", ["ada@example.com"], {"email": "ada@example.com", "subject": "", "body": ""}),
     ],
 )
 def test_data_is_stored_in_canonical_form(alice: Client, sql: Sql, type_: str, data: Any, becomes: Any) -> None:
@@ -198,6 +203,9 @@ PHONE = "must be a phone number: 2 to 40 digits, spaces, and + * # ( ) . / -."
         ("vcard", {"fname": "Ada", "site": "javascript://x"}, "data.site must be a URL that begins with "
          "http:// or https://."),
         ("wifi", [], "data must be an object with ssid, encryption and password for the type wifi."),
+        ("wifi", ["a", "WPA", *"bc"], "data must be an object with ssid, encryption and password for the type wifi."),
+        ("wifi", ["Cafe", {}], "data must be an object with ssid, encryption and password for the type wifi."),
+        ("wifi", ["Cafe", "secret"], "data.encryption must be WPA, WEP or nopass."),
         ("wifi", {}, "data.ssid is required for the type wifi."),
         ("wifi", {"ssid": "x", "encryption": "WPA"}, "data.password is required unless data.encryption is nopass."),
         ("wifi", {"ssid": "x", "encryption": "rot13"}, "data.encryption must be WPA, WEP or nopass."),

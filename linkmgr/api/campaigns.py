@@ -18,8 +18,17 @@ update contain the name as `domain` and as `campaign`."""
 SECTION = Section("campaigns", "Campaigns", _ABOUT, lambda: shapes.records_of(Campaign))
 
 _MEMBERS = shapes.members(Campaign)
-_NAMES = {"domain": _MEMBERS["name"], "campaign": _MEMBERS["name"]}
-_ADDED = {name: _MEMBERS[name] for name in ("id", "public", "rotator", "list")}
+# In the order of the specification, in which the name is `domain`
+_PRINTED = {
+    "id": _MEMBERS["id"],
+    "domain": _MEMBERS["name"],
+    **{name: _MEMBERS[name] for name in ("public", "rotator", "list")},
+    "campaign": _MEMBERS["name"],
+}
+
+
+def _named(campaign: Row) -> Row:
+    return campaign | dict.fromkeys(("domain", "campaign"), campaign["name"])
 
 
 @bp.get("/campaigns")
@@ -49,7 +58,7 @@ def read(campaign_id: int) -> Response:
 @operation(
     "campaigns:create",
     "campaigns.create",
-    shapes.created_schema(Campaign, **_ADDED, **_NAMES),
+    shapes.created_schema(Campaign, **_PRINTED),
     body=Campaign.creates(),
     example={"name": "Summer", "slug": "summer", "public": True},
     errors=("plan_feature", "campaign_name_taken", "campaign_slug_taken"),
@@ -62,8 +71,7 @@ def add(new: Row) -> Response:
     them, and its `list` is a page with all of them. To group links or QR codes in several ways, use
     channels.
     """
-    campaign = campaigns.add(user_id(), new)
-    return created(Campaign, campaign | dict.fromkeys(_NAMES, campaign["name"]), *_NAMES, *_ADDED)
+    return created(Campaign, _named(campaigns.add(user_id(), new)), *_PRINTED)
 
 
 @bp.put("/campaign/<id:campaign_id>/update")
@@ -73,8 +81,7 @@ def add(new: Row) -> Response:
     shapes.record_schema(
         Campaign,
         message="Campaign has been updated successfully.",
-        **_MEMBERS,
-        **_NAMES,
+        **_PRINTED | _MEMBERS,
         data=shapes.ref("Campaign"),
     ),
     body=Campaign.updates(),
@@ -86,11 +93,10 @@ def add(new: Row) -> Response:
 )
 def update(changes: Row, campaign_id: int) -> Response:
     """Change a campaign."""
-    campaign = campaigns.update(user_id(), campaign_id, changes)
+    campaign = _named(campaigns.update(user_id(), campaign_id, changes))
     message, members = "Campaign has been updated successfully.", record(Campaign, campaign)
-    return updated(
-        message, campaign["version"], members | dict.fromkeys(_NAMES, campaign["name"]), data=members
-    )
+    printed = {name: campaign[name] for name in _PRINTED}
+    return updated(message, campaign["version"], printed | members, data=members)
 
 
 @bp.delete("/campaign/<id:campaign_id>/delete")

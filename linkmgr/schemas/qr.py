@@ -36,7 +36,7 @@ class Data(fields.Raw):
     nested = tuple(qr_data.OBJECTS.values())
     json: ClassVar[JsonSchema] = {
         "description": "A string for text, link and phone; an object for vcard, email, sms and "
-        "wifi. For email and sms also the recipient alone.",
+        "wifi, or an array of its members. For email and sms also the recipient alone.",
     }
     json_shown: ClassVar[JsonSchema] = {}
 

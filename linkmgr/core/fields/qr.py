@@ -183,8 +183,21 @@ def _load(code_type: str, data: Any) -> Any:
     return loaded
 
 
+def _from_array(code_type: str, items: list[Any]) -> Any:
+    """Return the object that an array means: its objects together, or its texts in the order of the
+    members. Other arrays remain, and are refused."""
+    names = OBJECTS[code_type]().fields
+    if items and all(isinstance(item, dict) for item in items):
+        return {name: value for item in items for name, value in item.items()}
+    if 0 < len(items) <= len(names) and all(item is None or isinstance(item, str) for item in items):
+        return dict(zip(names, items, strict=False))
+    return items
+
+
 def normalize(code_type: str, data: Any) -> Any:
     """Return the data in its stored form. Some clients name the password of a network `pass`."""
+    if code_type in OBJECTS and isinstance(data, list):
+        data = _from_array(code_type, data)
     if code_type == "wifi" and isinstance(data, dict) and "pass" in data:
         data = {"password": data["pass"]} | {
             name: value for name, value in data.items() if name != "pass" and value

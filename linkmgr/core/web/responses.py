@@ -107,7 +107,7 @@ def changed(message: str, resource: Resource, row: Json) -> Response:
 
 def with_statistics(resource: Resource, row: Json) -> Json:
     statistics = {"data": row["statistics"]} if "statistics" in row else {}
-    return statistics | {"details": record(resource, row)}
+    return {"details": record(resource, row)} | statistics
 
 
 def listing(key: str, page: Page, resource: Resource | None = None) -> Json:
