@@ -101,7 +101,8 @@ def test_each_page_of_a_filled_account_is_small_and_fits_and_cuts_no_name(
         assert answer.status_code == 200, path
         size, statements = len(gzip.compress(answer.data)), [text for text in executed if "SELECT blocks" not in text]
         faults += [f"{path} has {size} bytes"] if size >= MAX_BYTES else []
-        faults += [f"{path} needs {len(statements)} statements"] if len(statements) > MAX_STATEMENTS else []
+        most = MAX_STATEMENTS + path.startswith("/console/statistics")  # which counts conversions too
+        faults += [f"{path} needs {len(statements)} statements"] if len(statements) > most else []
         browser.open(base + path)
         for width, height in WIDTHS.items():
             browser.size(width, height)
@@ -114,7 +115,7 @@ def test_each_page_of_a_filled_account_is_small_and_fits_and_cuts_no_name(
                 faults += [f"{path} has at {width} a row of {high} pixels" for high in browser.run(ROWS) if high > 72]
             if width == max(WIDTHS) and "=target" in path:
                 title = browser.find(".bars .row-title").rect["width"]
-                faults += [f"{path} cuts titles at {title} pixels"] if title < 600 else []
+                faults += [f"{path} cuts titles at {title} pixels"] if title < 400 else []
             if width >= min(LOOKS):
                 faults += [f"{path} cuts at {width}: {name}" for name in browser.run(CUT)]
         browser.run(UNSTICK)

@@ -10,7 +10,7 @@ from tests.support.targets import FIREFOX
 
 # The members that the specification names
 NAMED = {
-    "url": {"id", "shorturl", "short"},
+    "url": {"id", "shorturl", "short", "is_new"},
     "bio": {"id", "alias", "shorturl"},
     "campaign": {"id", "domain", "campaign", "public", "rotator", "list"},
     "key": {"id", "key"},
@@ -53,4 +53,4 @@ def test_a_key_that_only_creates_links_does_not_read_them(alice: Client, make_ke
     url = LEAST["url"] | {"metatitle": "Secret"}
     alice.post("/api/url/add", url)
     answer = make_key(alice, "links:create").post("/api/url/add", LEAST["url"])
-    assert answer.get_json().keys() == {"error", "id", "shorturl", "short"}
+    assert answer.get_json().keys() == {"error", "id", "shorturl", "short", "is_new"}

@@ -49,7 +49,15 @@ def test_a_domain_that_points_to_the_service_passes(
     publish(monkeypatch, {"go.example.com:80": urlsplit(base).port or 0})
     domain_id = checked.add("/api/domain/add", DOMAIN)
     assert listed(checked) == [
-        {"id": domain_id, **DOMAIN, "redirectroot": "", "redirect404": "", "forwardquery": False, "updated": ANY}
+        {
+            "id": domain_id,
+            **DOMAIN,
+            "redirectroot": "",
+            "redirect404": "",
+            "forwardquery": False,
+            "clickid": False,
+            "updated": ANY,
+        }
         | PLAIN
     ]
 

@@ -11,7 +11,7 @@ from tests.support.stage import Stage
 from tests.support.targets import FIREFOX, Target
 
 READS = [call for call in KEYED if call.method == "GET" and call.operation.has_etag]
-UPDATES = [call for call in KEYED if call.method == "PUT" and call.operation.has_etag]
+UPDATES = [call for call in KEYED if call.method == "PUT" and call.operation.has_etag and call.path.endswith("/update")]
 PAGE = "https://example.com/page"
 
 

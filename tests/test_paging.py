@@ -42,7 +42,7 @@ class Listed:
         return int(item["id"])
 
     def delete(self, row_id: int) -> None:
-        self.sql(f"DELETE FROM {self.of.table} WHERE id = %(id)s RETURNING 1", id=self.cursor(row_id))
+        self.sql(f"DELETE FROM {self.of.table} WHERE {self.of.id} = %(id)s RETURNING 1", id=self.cursor(row_id))
         self.ids.remove(row_id)
 
     def ask(self, query: str = "") -> dict[str, Any]:
@@ -206,4 +206,4 @@ def test_a_cursor_is_a_condition_of_the_index(
     listed = filled(call, 3)
     cursor = listed.cursor(listed.ids[1])
     conditions = index_conditions(monkeypatch, dsn, lambda: listed.ask(f"?after={cursor}"))
-    assert [condition for condition in conditions if condition.endswith(f" AND (id < {cursor}))")]
+    assert [condition for condition in conditions if condition.endswith(f" AND ({listed.of.id} < {cursor}))")]

@@ -29,10 +29,11 @@ LONG = {
         GET /api/pixels/export.csv  GET /api/splash/export.csv  GET /api/overlay/export.csv
         GET /api/bio/export.csv  GET /api/domains/export.csv  GET /api/overlay/answers/export.csv
         GET /api/url/{link_id}/visits/export.csv  GET /api/qr/{qr_id}/visits/export.csv  GET /api/utm/export
-        GET /api/utm/export.csv""",
+        GET /api/utm/export.csv  GET /api/conversions/export  GET /api/conversions/export.csv""",
 }
 LONG_PAGES = {
-    "/console/export/links.csv", "/console/export/account.zip", "/console/imports/<id:row_id>/errors",
+    "/console/export/links.csv", "/console/export/account.zip", "/console/conversions.csv",
+    "/console/imports/<id:row_id>/errors",
     "/console/links/<id:row_id>/qr", "/console/links/<id:row_id>/visits.csv",
     "/console/qrs/<id:row_id>/image", "/console/qrs/<id:row_id>/visits.csv",
     "/console/overlays/<id:row_id>/answers.csv",

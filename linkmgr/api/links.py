@@ -34,7 +34,6 @@ from linkmgr.core.web.responses import (
     Json,
     listing,
     ok,
-    record,
     updated,
     versioned,
     with_record,
@@ -176,9 +175,7 @@ def _single(link: Row) -> Json:
 
 
 def _written(message: str | None, link: Row, verb: str = "changed") -> Response:
-    # In the order of a read
-    members = {"id": link["id"], "data": link["statistics"], "details": record(Link, link)}
-    return updated(message, link["version"], _short(link), verb=verb, **members)
+    return updated(message, link["version"], _short(link), verb=verb, **_single(link))
 
 
 def _short(link: Row) -> Json:

@@ -18,7 +18,7 @@ from linkmgr.core.web import request as web_request
 
 SIGN_OUT = "account_page.sign_out"  # what a suspended user can do
 OF_PERSON = "/account"
-# What administrators without a required factor can do, and those who forgot the password
+# Administrators without a required factor can do this, and those who forgot the password the rest.
 ENROLLING = ("factors.", "confirmation.", "identity.confirm", SIGN_OUT)
 FORGOTTEN = ("account_page.show", "account_page.password")
 _MAX_PATH = 1000  # characters of a path that a cookie keeps

@@ -16,6 +16,7 @@ REFERENCES = {
     "qr": {"channel": "channels"},
     "bio": {"channel": "channels"},
     "answers": {"overlay": "overlays"},
+    "conversions": {"link": "links"},
 }
 
 

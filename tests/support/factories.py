@@ -44,8 +44,8 @@ def domain(sql: Sql, user_id: int) -> int:
 
 
 def plan(sql: Sql) -> int:
-    """Add a plan with the limits of Pro."""
-    copied = "INSERT INTO plans (name, free, limits) SELECT %(name)s, free, limits FROM plans WHERE name = 'Pro'"
+    """Add a plan with the limits of Business, which has every feature."""
+    copied = "INSERT INTO plans (name, free, limits) SELECT %(name)s, free, limits FROM plans WHERE name = 'Business'"
     return int(sql(f"{copied} RETURNING id", name=f"Plan {next(_numbers)}")[0]["id"])
 
 
@@ -173,11 +173,12 @@ def member(sql: Sql, user_id: int, *, role: str = "viewer", member_id: int | Non
     return row(sql, "members", user_id=user_id, digest=None if member_id else f"token{number}".encode(), **columns)
 
 
-def change(sql: Sql, user_id: int) -> None:
+def change(sql: Sql, user_id: int) -> int:
     """Add a change to the activity."""
     actor = json.dumps({"actor": {"user": user_id, "name": "alice", "key": None}, "changes": {"title": ["", "Sale"]}})
     row = "INSERT INTO events (user_id, type, data, extra, created) VALUES (-%(id)s::bigint, 'link.updated'"
-    sql(f'{row}, \'{{"id": 17, "name": "Sale"}}\', %(extra)s, now()) RETURNING 1', id=user_id, extra=actor)
+    stored = f'{row}, \'{{"id": 17, "name": "Sale"}}\', %(extra)s, now()) RETURNING number'
+    return int(sql(stored, id=user_id, extra=actor)[0]["number"])
 
 
 def report(sql: Sql, link_id: int) -> int:

@@ -11,6 +11,7 @@ class List(NamedTuple):
     key: str  # the member that holds the rows
     make: Make
     table: str  # whose ids are the cursors
+    id: str = "id"
 
 
 def _key(path: str) -> str:
@@ -25,6 +26,7 @@ LISTS = {
     for stored in factories.RESOURCES
 } | {
     "/api/overlay/{overlay_id}/answers": List("answers", factories.answer, "overlay_answers"),
+    "/api/activity": List("activity", factories.change, "events", "number"),
     "/api/conversions": List("conversions", factories.conversion, "conversions"),
     "/api/imports": List("imports", factories.an_import, "imports"),
     "/api/webhook/{webhook_id}/deliveries": List("deliveries", factories.delivery, "deliveries"),

@@ -52,7 +52,7 @@ class Call:
 
     def example_of(self, ids: list[int]) -> dict[str, Any] | None:
         """Return the example of the body, which names the first row if the path has none."""
-        named = {"link": ids[0]} if ids and self.path == CONVERSIONS else {}
+        named = {"link": ids[0]} if ids and (self.method, self.path) == ("POST", CONVERSIONS) else {}
         return self.operation.body_example | named or None
 
     def path_of(self, ids: list[int]) -> str:

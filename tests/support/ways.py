@@ -83,7 +83,7 @@ class Ways:
         yield from (("console create", self.console_create), ("console edit", self.console_edit))
         if self.path in ("url", "qr"):
             yield from (("bulk create", self.bulk_create), ("the bin", self.of_bin))
-        if self.path not in ("key", "webhook"):
+        if self.path not in ("key", "member", "webhook"):
             yield "the zip of an account", self.of_zip
         if self.path == "url":
             yield "bulk update", self.bulk_update

@@ -14,11 +14,11 @@ from linkmgr.core.fields.query import (
     PAGING,
     Parameter,
     paging,
-    parameters,
     query_choice,
     query_position,
     query_text,
     row_id,
+    values_of,
 )
 from linkmgr.core.fields.zones import TIME, parse_time
 from linkmgr.core.web import csv as web_csv
@@ -168,10 +168,7 @@ def index() -> Json:
 
     Newest first.
     """
-    sent = parameters(_FILTERS | PAGING)
-    filters = {name: sent[name] for name in _FILTERS}
-    page = conversions.index(user_id(), filters=filters, **paging())
-    return listing("conversions", page)
+    return listing("conversions", conversions.index(user_id(), filters=values_of(_FILTERS), **paging()))
 
 
 _EXPORT = operation(

@@ -7,7 +7,7 @@ from marshmallow import ValidationError, validates_schema
 from linkmgr.core.database.statements import Row
 from linkmgr.core.fields import shapes
 from linkmgr.core.fields.base import MAX_ID, Boolean, Integer, IpAddress, Matching, Text, Timestamp
-from linkmgr.core.fields.bodies import New
+from linkmgr.core.fields.bodies import Body, New
 from linkmgr.core.fields.member import member
 from linkmgr.core.fields.objects import Objects
 from linkmgr.features.conversions import clicks
@@ -60,7 +60,8 @@ class Reports(New):
     )
 
 
-class ConversionUpdate(New):
+class ConversionUpdate(Body):
+    is_update = True
     value = member(Amount(load_default=None), "The new value.", 19.9)
     refund = member(Amount(load_default=None), "Instead: what is subtracted from the value.", 10)
     currency = member(Currency(load_default=None), "The new currency.", "EUR")
