@@ -53,10 +53,9 @@ SECTION = Section(
     lambda: shapes.records_of(Link) | {"Statistics": STATISTICS_SHAPE},
     apart=Section(
         "targets",
-        "Targets and rules",
+        "Targets and visits",
         prose(rules.__file__),
         tables={"Conditions of rules": "Conditions"},
-        operations=("links.tryVisitor",),
     ),
 )
 
@@ -406,6 +405,7 @@ def restore(link_id: int) -> Response:
     body=DescribedVisitor,
     example={"country": "France", "device": "iphone", "query": "ref=partner"},
     restricted=("own_only", "domains"),
+    apart=True,
 )
 def try_visitor(described: Row, link_id: int) -> Json:
     """Try a link.

@@ -44,12 +44,13 @@ def features() -> tuple[Feature, ...]:
 
 def sections() -> list[Section]:
     """Return the sections of the document, in its order, with the notes of features."""
-    own = [section for feature in features() for section in feature.sections]
-    notes = {section.word: [feature.notes.get(section.word, "") for feature in features()] for section in own}
-    return [
-        replace(section, description="\n\n".join(filter(None, [section.description, *notes[section.word]])))
-        for section in own
-    ]
+    return [_with_notes(section) for feature in features() for section in feature.sections]
+
+
+def _with_notes(section: Section) -> Section:
+    notes = [feature.notes.get(section.word, "") for feature in features()]
+    description = "\n\n".join(filter(None, [section.description, *notes]))
+    return replace(section, description=description, apart=section.apart and _with_notes(section.apart))
 
 
 def records() -> dict[str, JsonSchema]:

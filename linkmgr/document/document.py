@@ -73,10 +73,10 @@ def pages_of(contents: Contents) -> Contents:
     """Return the sections and operations of each page of /api/docs."""
     pages: Contents = []
     for section, section_routes in contents:
-        moved = section.apart.operations if section.apart else ()
-        pages.append((section, [route for route in section_routes if route.operation.id not in moved]))
+        apart = [route for route in section_routes if section.apart and route.operation.apart]
+        pages.append((section, [route for route in section_routes if route not in apart]))
         if section.apart:
-            pages.append((section.apart, [route for route in section_routes if route.operation.id in moved]))
+            pages.append((section.apart, apart))
     return pages
 
 

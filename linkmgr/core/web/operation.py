@@ -46,6 +46,7 @@ class Operation:
     limit: tuple[int, str] | None = (
         None  # bytes of the body, and the error code of a larger one, if not the usual ones
     )
+    apart: bool = False  # True if it is on the second page of its section, if there is one
     is_free: bool = False  # True if it counts for no rate limit; without a query, which makes work
     is_upload: bool = False  # True if the body is a file, which the handler receives
     query: dict[str, Parameter] = field(default_factory=dict)
@@ -129,9 +130,7 @@ class Section:
     # Schemas that /api/docs shows below the members, by title
     tables: dict[str, str] = field(default_factory=dict)
     nouns: dict[str, str] = field(default_factory=dict)  # of ids in paths, if they are not named like them
-    # A section that has a page of /api/docs besides, with some of the operations
-    apart: "Section | None" = None
-    operations: tuple[str, ...] = ()  # the ids of these
+    apart: "Section | None" = None  # the page of /api/docs that has those operations which are `apart`
     # The records that receivers get, by the type of the event
     events: dict[str, str] = field(default_factory=dict)
 

@@ -10,6 +10,6 @@ _NOTES = prose(checks.__file__, agent=AGENT, check_seconds=DEADLINE, redirects=M
 FEATURE = Feature(
     "health",
     blueprints=(handlers.bp,),
-    notes={"links": _NOTES},
+    notes={"targets": _NOTES},
     jobs=Jobs(threads=(checks.Checker,)),
 )

@@ -27,6 +27,7 @@ def check_again(owner: int, link_id: int) -> None:
     shapes.done(DONE),
     errors=("checks_off", "fetches_limited"),
     restricted=("own_only", "domains"),
+    apart=True,
 )
 def check(link_id: int) -> Json:
     """Check the targets of a link again.

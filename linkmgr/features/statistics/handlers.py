@@ -214,6 +214,7 @@ def _visits_of(operation_id: str, scope: str) -> Operation:
         query=queries.VISITS,
         errors=("stats_busy",),
         restricted=("own_only", "domains"),
+        apart=True,
     )
 
 
