@@ -2176,18 +2176,18 @@ RETURN jsonb_build_object('id', c.id, 'link', c.tracked_id, 'event', c.event, 'o
                           'currency', c.currency, 'problem', c.problem, 'source', c.source, 'click', c.click,
                           'date', c.created, 'updated', c.updated, 'labels', coalesce(c.labels, '{}'));
 
--- Store conversions of links of a user, or of any user without an owner, and return the outcome of each, and the id of what
--- is stored. Each element of `sent` has its `link`, and its `click` or the digests of its possible `visitors`, whose last
--- visit counts. It may come `days` after the visit, of which at most `of_click` are stored, and `most` of the user. Those
--- of a page have a value up to `page_value` of the user. None of that is asked of those of an account that is `restored`. The locks make reports of one click wait for each other.
+-- Store conversions of links of a user, or of any user without an owner, then all of one link. Return the outcome of each,
+-- and the id of what is stored. Each element of `sent` has its `link`, and its `click` or the digests of its possible
+-- `visitors`, whose last visit counts. It may come `days` after the visit, of which at most `of_click` of the same source are
+-- stored, and `most` of the user. Those of a page have a value up to `page_value` of the user. None of that is asked of
+-- those of an account that is `restored`. What a key reports replaces what a page, as anybody may send it, has reported of
+-- the same order. The lock makes the bounds exact.
 CREATE FUNCTION add_conversions(owner bigint, sent jsonb, days integer, of_click integer, most bigint, restored boolean)
 RETURNS TABLE (result text, id bigint) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 BEGIN
-    PERFORM pg_advisory_xact_lock('conversions'::regclass::oid::integer, place)
-       FROM (SELECT DISTINCT hashtext(concat(link, click, visitors)) % 256 AS place
-               FROM jsonb_to_recordset(sent) AS elements (link bigint, click text, visitors text)
-              ORDER BY 1) places;
+    PERFORM pg_advisory_xact_lock('conversions'::regclass::oid::integer, hashint8(
+        coalesce(owner, (SELECT user_id FROM links l WHERE l.id = (sent -> 0 ->> 'link')::bigint))));
     RETURN QUERY
     WITH resolved AS MATERIALIZED (
         SELECT s.*, l.user_id, coalesce(s.click, seen) AS visited, least(coalesce(s.at, now()), now()) AS reported,
@@ -2205,16 +2205,29 @@ BEGIN
                                JOIN visitors v ON v.tracked_id = s.link AND v.visitor = decode(digest, 'hex')
                               WHERE s.click IS NULL) found ON true),
     judged AS MATERIALIZED (
-        SELECT r.*,
+        SELECT r.*, same.id AS replaced,
                CASE WHEN user_id IS NULL THEN 'no_link'
                     WHEN visited IS NULL OR reported < visited - interval '5 minutes' THEN 'no_visit'
                     WHEN reported > visited + make_interval(days => days) THEN 'too_late'
-                    WHEN dense_rank() OVER (PARTITION BY link, visited ORDER BY event, order_id)
-                         + (SELECT count(*) FROM conversions c WHERE c.tracked_id = link AND c.click = visited) > of_click
+                    WHEN same.source IN ('key', r.source) THEN 'duplicate'
+                    WHEN dense_rank() OVER (PARTITION BY link, visited, same.source ORDER BY event, order_id)
+                         + (SELECT count(*) FROM conversions c
+                             WHERE c.tracked_id = link AND c.click = visited AND c.source = r.source) > of_click
                          AND NOT restored
-                      OR (SELECT total FROM public.usage o WHERE o.user_id = r.user_id AND counted = 'conversions') >= most
+                      OR row_number() OVER (PARTITION BY same.source ORDER BY number)
+                         + coalesce((SELECT total FROM public.usage o
+                                      WHERE o.user_id = r.user_id AND counted = 'conversions'), 0) > most
                     THEN 'too_many' END AS refusal
-          FROM resolved r),
+          FROM resolved r
+          LEFT JOIN LATERAL (SELECT c.id, c.source FROM conversions c
+                              WHERE c.user_id = r.user_id AND c.event = r.event AND c.order_id = r.order_id
+                                AND c.order_id <> ''
+                              UNION ALL
+                             SELECT c.id, c.source FROM conversions c
+                              WHERE (c.tracked_id, c.click, c.event, c.order_id) = (link, visited, r.event, r.order_id)
+                              LIMIT 1) same ON true),
+    gone AS (
+        DELETE FROM conversions c USING judged WHERE c.id = replaced AND refusal IS NULL RETURNING c.id),
     added AS (
         INSERT INTO conversions AS c (user_id, tracked_id, click, created, event, order_id, value, currency, source,
                                       problem, labels, visitor)
@@ -2223,7 +2236,7 @@ BEGIN
                coalesce(j.labels, visit.labels), visitor
           FROM judged j
           LEFT JOIN LATERAL visit_at(link, visited) visit ON true
-         WHERE refusal IS NULL
+         WHERE refusal IS NULL AND (SELECT count(*) FROM gone) >= 0  -- which are deleted before
          ORDER BY number
         ON CONFLICT DO NOTHING
         RETURNING c.*),

@@ -282,16 +282,45 @@ def test_of_many_reports_of_a_click_ten_are_stored_and_of_the_same_order_one(
     assert len(listed(alice)) == 1
     at_once(60, lambda n: send(app, script, {"click": click, "order": f"B-{n}"}, address=f"192.0.2.{n}"))
     assert len(sql("SELECT FROM conversions")) == conversions.MAX_OF_PAGE
-    many = [{"click": click, "order": f"C-{n}"} for n in range(1000)]
-    answer = alice.post("/api/conversions/batch", {"conversions": many}).get_json()
-    assert answer["counted"] == conversions.MAX_OF_CLICK - conversions.MAX_OF_PAGE
-    assert {row["result"] for row in answer["results"]} == {"counted", "too_many"}
+    many = {"conversions": [{"click": click, "order": f"C-{n}"} for n in range(1000)]}
+    answers = [alice.post("/api/conversions/batch", many).get_json() for _ in range(2)]
+    assert [answer["counted"] for answer in answers] == [conversions.MAX_OF_CLICK, 0]
+    assert [{row["result"] for row in answer["results"]} for answer in answers] == [
+        {"counted", "too_many"}, {"duplicate", "too_many"}
+    ]  # fmt: skip
+    send(app, script, {"click": click, "order": "B-60"})
+    assert len(sql("SELECT FROM conversions")) == conversions.MAX_OF_PAGE + conversions.MAX_OF_CLICK
 
 
 def test_an_account_has_a_bound(alice: Client, click: str, sql: Sql, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conversions, "MAX_ROWS", 1)
-    results = [alice.post("/api/conversions", {"click": click, "order": f"{n}"}).get_json()["result"] for n in range(2)]
-    assert results == ["counted", "too_many"]
+    monkeypatch.setattr(conversions, "MAX_ROWS", 4)
+    orders = [[{"click": click, "order": f"{number}-{n}"} for n in range(5)] for number in range(5)]
+    at_once(5, lambda number: alice.post("/api/conversions/batch", {"conversions": orders[number]}))
+    assert len(sql("SELECT FROM conversions")) == 4
+    assert alice.post("/api/conversions", {"click": click}).get_json()["result"] == "too_many"
+
+
+def test_of_20_reports_of_an_order_at_once_one_counts(alice: Client, link: Short, click: str) -> None:
+    """Of one click, or each of another."""
+    link.redirect_target(address="192.0.2.8")
+    clicks_ = [click] * 10 + [click_of(link.redirect_target(address=f"192.0.2.{n}")) for n in range(10)]
+    results = at_once(20, lambda n: alice.post("/api/conversions", {"click": clicks_[n]} | SALE).get_json()["result"])
+    assert sorted(results) == ["counted"] + ["duplicate"] * 19
+
+
+def test_a_key_replaces_what_anybody_may_report(app: Flask, alice: Client, link: Short, click: str) -> None:
+    """Who guesses the next number of an order must neither hide it nor claim it for another link."""
+    other, script = click_of(link.redirect_target(address="192.0.2.8")), setup(alice)["script"]
+    for sent in ({"click": other, "event": "sale", "order": "A-1", "value": 1}, {"click": click, "event": "lead"}):
+        send(app, script, sent)
+    assert alice.post("/api/conversions", {"click": "x" * 24} | SALE).get_json()["result"] == "no_visit"
+    assert [row["source"] for row in listed(alice)] == ["page", "page"]
+    for sent in ({"click": click} | SALE, {"click": click, "event": "lead"}):
+        results = [alice.post("/api/conversions", sent).get_json()["result"] for _ in range(2)]
+        assert results == ["counted", "duplicate"]
+        send(app, script, sent)
+    lead, sale = listed(alice)
+    assert (lead["source"], sale["source"], sale["value"], sale["click"]) == ("key", "key", 29.9, lead["click"])
 
 
 def test_reports_at_once_answer_each_and_repeat_with_a_key(alice: Client, click: str) -> None:
