@@ -2206,8 +2206,8 @@ BEGIN
                               WHERE s.click IS NULL) found ON true),
     judged AS MATERIALIZED (
         SELECT r.*, same.id AS replaced,
-               CASE WHEN user_id IS NULL THEN 'no_link'
-                    WHEN visited IS NULL OR reported < visited - interval '5 minutes' THEN 'no_visit'
+               CASE WHEN user_id IS NULL AND click IS NULL THEN 'no_link'
+                    WHEN user_id IS NULL OR visited IS NULL OR reported < visited - interval '5 minutes' THEN 'no_visit'
                     WHEN reported > visited + make_interval(days => days) THEN 'too_late'
                     WHEN same.source IN ('key', r.source) THEN 'duplicate'
                     WHEN dense_rank() OVER (PARTITION BY link, visited, same.source ORDER BY event, order_id)

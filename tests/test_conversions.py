@@ -175,7 +175,7 @@ def test_a_click_counts_for_30_days(app: Flask, alice: Client, link: Short, days
     assert alice.post("/api/conversions", {"click": click}).get_json()["result"] == result
 
 
-@pytest.mark.parametrize(("day", "result"), [("2026-11-30", "counted"), ("2026-12-01", "no_visit")])
+@pytest.mark.parametrize(("day", "result"), [("2026-11-30", "counted"), ("2026-12-01", "too_late")])
 def test_a_visitor_of_october_is_recognized_in_december_for_30_days(
     *, app: Flask, alice: Client, short: Make, sql: Sql, day: str, result: str
 ) -> None:
@@ -334,12 +334,13 @@ def test_reports_at_once_answer_each_and_repeat_with_a_key(alice: Client, click:
 
 
 def test_a_csv_is_imported(alice: Client, click: str) -> None:
-    rows = ("Click,Event,Order,Value,Currency,At", f'{click},sale,1,"29,90",EUR,', f"{click},sale,1,5,EUR,",
-            f"{click},,,x,,")  # fmt: skip
+    rows = ("Click,Event,Order,Value,Link,IP,Agent,Note", f'{click},sale,1,"29,90",,,,',
+            f'{click},sale,1,5,,,,"two\nlines"', f"{click},,,x,,,,", ",,,,9999,192.0.2.7,Firefox,")  # fmt: skip
     text = "\r\n".join(rows)
     answer = alice.post("/api/conversions/import", data=text.encode(), headers={"Content-Type": "text/csv"}).get_json()
     assert answer["counted"] == 1
-    assert [(row["line"], row["result"]) for row in answer["failed"]] == [(3, "duplicate"), (4, "invalid")]
+    failed = [(4, "duplicate"), (5, "invalid"), (6, "no_link")]
+    assert [(row["line"], row["result"]) for row in answer["failed"]] == failed
     assert listed(alice)[0]["value"] == 29.9
     assert (
         alice.post("/api/conversions/import", data=b"\xff\xfe", headers={"Content-Type": "text/csv"}).status_code == 400

@@ -120,9 +120,6 @@ def add_many(new: Row) -> Json:
     is stored.
     """
     outcomes = [_outcome(row) for row in reports.store(user_id(), new["conversions"], _now())]
-    for outcome in outcomes:
-        if outcome["result"] == reports.NO_LINK:
-            outcome["result"] = reports.NO_VISIT
     return ok(counted=sum(outcome["counted"] for outcome in outcomes), results=outcomes)
 
 
@@ -137,7 +134,15 @@ def add_many(new: Row) -> Json:
             | {"required": ["line", "result"]}
         ),
     ),
-    errors=("file_missing", "file_too_large", "form_too_large", "upload_timeout", *BUSY, "import_unreadable"),
+    errors=(
+        "file_missing",
+        "file_too_large",
+        "bulk_too_large",
+        "form_too_large",
+        "upload_timeout",
+        *BUSY,
+        "import_unreadable",
+    ),
     is_upload=True,
     media={"text/csv": shapes.FILE},
     values={"rows": reports.MAX_ROWS, "mebibytes": reports.MAX_BYTES >> 20},

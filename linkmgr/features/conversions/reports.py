@@ -20,8 +20,8 @@ KEY, PAGE = "key", "page"  # sources
 DEFAULT_EVENT = "conversion"
 MAX_SENT = 1000  # in a request
 MAX_ROWS, MAX_BYTES = 10_000, 2 << 20  # of a file
-COUNTED, NO_LINK, NO_VISIT = "counted", "no_link", "no_visit"
-RESULTS = (COUNTED, "duplicate", NO_VISIT, "too_late", "too_many")
+COUNTED, NO_LINK = "counted", "no_link"
+RESULTS = (COUNTED, "duplicate", "no_visit", "too_late", "too_many", NO_LINK)
 _HALF = timedelta(days=conversions.DAYS / 2)
 _NOTHING = {"link": 0, "click": "-infinity"}  # of a click id that is not ours: of no link
 
@@ -33,9 +33,9 @@ def of_click(text: str) -> Row:
 
 
 def of_visitor(link_id: int, address: str, agent: str, at: datetime) -> Row:
-    """Return the digests that a visitor may have had in the DAYS before: with the keys of these
-    months, unless the service forgets visitors each day."""
-    times = [at] if settings().visitor_salt == "daily" else [at, at - _HALF, at - 2 * _HALF]
+    """Return the digests that a visitor may have had in the DAYS before, and for `too_late` half of
+    them longer: with the keys of these months, unless the service forgets visitors each day."""
+    times = [at] if settings().visitor_salt == "daily" else [at - part * _HALF for part in range(4)]
     agent = agent[: counting.MAX_AGENT]
     digests = (counting.visitor_of(link_id, address, agent, time.timestamp()) for time in times)
     return {"link": link_id, "visitors": [*dict.fromkeys(digests)]}
@@ -74,33 +74,32 @@ def of_key(report: Row, now: datetime) -> Row:
 
 def store(user_id: int, reports: list[Row], now: datetime) -> list[Row]:
     """Store what a key reports, and return the `result` of each, and the `id` of what is stored."""
-    outcomes = conversions.add(user_id, [of_key(report, now) for report in reports])
-    for report, outcome in zip(reports, outcomes, strict=True):
-        if outcome["result"] == NO_LINK and report["click"]:
-            outcome["result"] = NO_VISIT  # of a link that was deleted, or is another user's
-    return outcomes
+    return conversions.add(user_id, [of_key(report, now) for report in reports])
 
 
 def of_file(user_id: int, upload: Upload, now: datetime) -> list[Row]:
-    """Store the rows of a CSV whose first line has the names of members, and return the `line` of
-    each, its `result`, and the `message` of one that cannot be read."""
+    """Store the rows of a CSV whose first line has the names of members, and return the last `line`
+    of each, its `result`, and the `message` of one that cannot be read."""
     if upload.size > MAX_BYTES:
         raise AppError("bulk_too_large")
     try:
-        text = upload.file.read().decode("utf-8-sig")
-        rows = [*islice(csv.DictReader(io.StringIO(text, newline="")), MAX_ROWS + 1)]
+        reader = csv.DictReader(io.StringIO(upload.file.read().decode("utf-8-sig"), newline=""))
+        rows = [(reader.line_num, row) for row in islice(reader, MAX_ROWS + 1)]
     except (UnicodeDecodeError, csv.Error) as error:
         raise AppError("import_unreadable", problem=f"The file is no CSV in UTF-8: {error}.") from None
     if len(rows) > MAX_ROWS:
         raise AppError("import_unreadable", problem=f"The file has more than {MAX_ROWS:,} rows. Divide it.")
-    loaded = [_load({name.strip().lower(): cell for name, cell in row.items() if name}) for row in rows]
-    good = [report for report in loaded if not isinstance(report, AppError)]
+    loaded = [
+        (line, _load({name.strip().lower(): cell for name, cell in row.items() if name}))
+        for line, row in rows
+    ]
+    good = [report for _, report in loaded if not isinstance(report, AppError)]
     parts = (good[start : start + MAX_SENT] for start in range(0, len(good), MAX_SENT))
     outcomes = (outcome for part in parts for outcome in store(user_id, part, now))
     return [
         {"line": line, "result": "invalid", "message": report.message} if isinstance(report, AppError)
         else {"line": line, "result": next(outcomes)["result"]}
-        for line, report in enumerate(loaded, 2)
+        for line, report in loaded
     ]  # fmt: skip
 
 
