@@ -246,15 +246,27 @@ def test_forged_foreign_and_deleted_ids_store_nothing(
 
 
 @pytest.mark.parametrize(
-    ("text", "value", "problem"),
+    ("sent", "value", "problem"),
     [("29,90", 29.9, ""), ("29.9", 29.9, ""), ("1.234,56 €", 1234.56, ""), ("$1,234.56", 1234.56, ""),
      ("CHF 1'234.50", 1234.5, ""), ("1 234,5", 1234.5, ""), ("1.234.567", 1234567, ""), ("0", 0, ""),
      ("1.234", None, "unreadable"), ("-5", None, "unreadable"), ("NaN", None, "unreadable"),
-     ("1e18", None, "unreadable"), ("9" * 12, None, "too_large"), ("9" * 99, None, "unreadable"), ("", None, "")],
+     ("1e18", None, "unreadable"), ("9" * 12, None, "too_large"), ("9" * 99, None, "unreadable"), ("", None, ""),
+     ("1.299,00\xa0€", 1299, ""), ("R$ 29,90", 29.9, ""), ("٢٩", None, "unreadable"), (29.9 * 3, 89.7, ""),
+     (1.234, 1.234, ""), (0, 0, ""), (-1, None, "unreadable"), (10**99, None, "too_large"), (1e18, None, "too_large"),
+     (True, None, "unreadable"), ([1], None, "unreadable"), (None, None, "")],
 )  # fmt: skip
-def test_amounts_of_pages_are_read_as_people_write_them(text: str, value: float | None, problem: str) -> None:
-    found, _, why = amounts.read(text, "")
-    assert (found and float(found), why) == (value, problem) or (found == "0" and value == 0)
+def test_amounts_of_pages_are_read_as_people_write_them(sent: Any, value: float | None, problem: str) -> None:
+    found, _, why = amounts.read(sent, "")
+    assert (found and float(found), why) == (value, problem)
+
+
+@pytest.mark.parametrize(
+    ("text", "currency", "expected"),
+    [("5 €", "EUR", ("5", "EUR", "")), ("$5", "cad", ("5", "CAD", "")), ("5", "ABC", ("5", "", "")),
+     ("5 USD", "EUR", (None, "EUR", "unreadable")), ("5 €", "USD", (None, "USD", "unreadable"))],
+)  # fmt: skip
+def test_the_currency_of_an_amount_is_not_changed(text: str, currency: str, expected: tuple[Any, ...]) -> None:
+    assert amounts.read(text, currency) == expected
 
 
 def test_a_value_of_a_page_counts_up_to_the_bound_of_the_owner(app: Flask, alice: Client, click: str) -> None:
@@ -266,12 +278,14 @@ def test_a_value_of_a_page_counts_up_to_the_bound_of_the_owner(app: Flask, alice
     report("2", "100,00")
     report("3", 100.01)
     report("4", "x")
+    report([4], "1")  # type: ignore[arg-type]
     alice.put("/api/conversions/setup", {"page_value": 0})
     report("5", 1)
     assert [(row["value"], row["currency"], row["problem"]) for row in reversed(listed(alice))] == [
         (None, "EUR", "not_allowed"), (100, "", ""), (None, "", "too_large"), (None, "", "unreadable"),
-        (None, "", "not_allowed"),
+        (1, "", ""), (None, "", "not_allowed"),
     ]  # fmt: skip
+    assert {row["order"] for row in listed(alice)} == {"", *"12345"}
 
 
 def test_of_many_reports_of_a_click_ten_are_stored_and_of_the_same_order_one(

@@ -20,6 +20,8 @@ _CODES = """
 """
 CURRENCIES = frozenset(_CODES.split())  # of ISO 4217
 _SIGNS = {
+    "us$": "USD",
+    "r$": "BRL",
     "€": "EUR",
     "£": "GBP",
     "$": "USD",
@@ -30,6 +32,7 @@ _SIGNS = {
     "zł": "PLN",
     "kč": "CZK",
 }
+_SHARED = ("£", "$", "¥")  # by several currencies
 _EXACT = re.compile(r"[0-9]{1,10}(?:\.[0-9]{1,3})?", re.ASCII)
 _FORMS = (  # of the whole part and the decimals
     r"(\d{1,15})(?:[.,](\d{1,2}))?",
@@ -53,9 +56,9 @@ class Amount(fields.Field[str]):
     }
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
-        text = (
-            value if isinstance(value, str) else format(Decimal(str(value)), "f") if _is_number(value) else ""
-        )
+        # Programs add up floats: 29.9 * 3 is 89.69999999999999.
+        number = format(Decimal(str(round(value, 6))), "f") if _is_number(value) else ""
+        text = value if isinstance(value, str) else number
         text = text.rstrip("0").removesuffix(".") if "." in text else text
         if not _EXACT.fullmatch(text) or Decimal(text) > MAX_VALUE:
             raise ValidationError(f"must be a number from 0 to {MAX_VALUE} with at most three decimals")
@@ -77,22 +80,34 @@ class Currency(Matching):
         return code
 
 
-def read(text: str, currency: str) -> tuple[str | None, str, str]:
-    """Return the value of an amount as people write it, its currency, and why there is no value:
-    `unreadable`, `too_large`, or "". `29,90 €`, `1.234,56`, `$1,234.56` and `CHF 1'234.50` are
-    read. `1.234` is not: it is a thousand in one country and one in another."""
+def read(amount: Any, currency: str) -> tuple[str | None, str, str]:
+    """Return the value of a number, or of an amount as people write it, its currency, and why there
+    is no value: `unreadable`, `too_large`, or "". `29,90 €`, `1.234,56`, `$1,234.56` and
+    `CHF 1'234.50` are read. The text `1.234` is not: it is a thousand in one country and one in
+    another. Neither is `5 USD` with another currency."""
     code = currency.upper() if currency.upper() in CURRENCIES else ""
-    if not text:
+    if amount is None or amount == "":
         return None, code, ""
-    number = re.sub(r"[\s'\u2019]", "", text[:_MAX_TEXT].lower())
-    for name, meaning in [*_SIGNS.items(), *((name.lower(), name) for name in CURRENCIES)]:
-        if number.startswith(name) or number.endswith(name):
-            number, code = number.removeprefix(name).removesuffix(name), code or meaning
-            break
-    value = _plain(number)
-    if value is None or len(text) > _MAX_TEXT:
+    if _is_number(amount):
+        value = f"{min(amount, 2 * MAX_VALUE):.3f}" if amount >= 0 else None
+    else:
+        value, code = _written(amount, code) if isinstance(amount, str) else (None, code)
+    if value is None:
         return None, code, "unreadable"
     return (value, code, "") if Decimal(value) <= MAX_VALUE else (None, code, "too_large")
+
+
+def _written(text: str, code: str) -> tuple[str | None, str]:
+    """Return the value of an amount as people write it, or None, and its currency."""
+    number = re.sub(r"[\s'\u2019]", "", text[: _MAX_TEXT + 1].lower())
+    for name, meaning in [*_SIGNS.items(), *((name.lower(), name) for name in CURRENCIES)]:
+        if number.startswith(name) or number.endswith(name):
+            number = number.removeprefix(name).removesuffix(name)
+            if code not in ("", meaning) and name not in _SHARED:
+                return None, code
+            code = code or meaning
+            break
+    return (_plain(number) if len(text) <= _MAX_TEXT else None), code
 
 
 def _plain(number: str) -> str | None:

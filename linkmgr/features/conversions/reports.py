@@ -43,10 +43,8 @@ def of_visitor(link_id: int, address: str, agent: str, at: datetime) -> Row:
 
 def of_page(texts: Row, visit: Row) -> Row:
     """Return what a page reports of a visit. Its texts are those of anybody."""
-    value = texts.get("value")
-    amount = "" if value is None or isinstance(value, bool) else str(value)
     event, order, currency = (_clean(texts.get(name)) for name in ("event", "order", "currency"))
-    value, currency, problem = amounts.read(amount, currency)
+    value, currency, problem = amounts.read(texts.get("value"), currency)
     return {
         **visit,
         "event": event[: conversions.MAX_EVENT] or DEFAULT_EVENT,
@@ -58,8 +56,10 @@ def of_page(texts: Row, visit: Row) -> Row:
     }
 
 
-def _clean(text: Any) -> str:
-    return "".join(filter(str.isprintable, str(text or ""))).strip()
+def _clean(value: Any) -> str:
+    """Return a text or an integer, as ids of orders may be, without what is not printable."""
+    text = str(value) if type(value) in (str, int) else ""
+    return "".join(filter(str.isprintable, text)).strip()
 
 
 def of_key(report: Row, now: datetime) -> Row:
