@@ -7,7 +7,7 @@
     store = localStorage;
     if (sent) store.setItem(name, sent);
   } catch {
-    store[name] = sent;
+    store = { [name]: sent };
   }
   const report = (event, order) => {
     const click = store[name];
