@@ -49,6 +49,14 @@ def test_each_page_is_private_and_needs_at_most_three_statements(
         assert answer.headers["Cache-Control"] == "no-store", path
 
 
+def test_conversions_cost_an_account_without_any_no_statement(browser: FlaskClient, executed: list[str]) -> None:
+    browser.get("/console/statistics")
+    executed.clear()
+    browser.get("/console/statistics")
+    assert not any("conversions" in text and "WITH counted" in text for text in executed)
+    assert len([text for text in executed if "SELECT blocks" not in text]) <= 1 + MAX_STATEMENTS
+
+
 # Without the timeout of the service, because an insert of 100,000 links takes seconds on a busy machine.
 ADD_LINKS = """
     WITH added AS (

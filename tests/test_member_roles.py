@@ -18,10 +18,10 @@ from tests.support.worlds import Rows
 # By the words below /console: what a viewer, an editor and an owner may do, "r" see or "w" change. A new page needs a
 # line here, and else is for owners.
 EDITED = ("", "links", "qrs", "bios", "campaigns", "channels", "splash", "overlays", "pixels", "utm", "imports",
-          "statistics")  # fmt: skip
+          "statistics", "conversions")  # fmt: skip
 EXPECTED = dict.fromkeys(EDITED, ("r", "w", "w")) | {
-    **dict.fromkeys(("domains", "members", "export/links.csv"), ("r", "r", "w")),
-    **dict.fromkeys(("keys", "webhooks", "export/account.zip", "conversions", "conversions.csv"), ("", "", "w")),
+    **dict.fromkeys(("domains", "members", "export/links.csv", "conversions.csv"), ("r", "r", "w")),
+    **dict.fromkeys(("keys", "webhooks", "export/account.zip"), ("", "", "w")),
     "administration": ("", "", ""),
 }
 ROLES = ("viewer", "editor", "owner")
@@ -44,7 +44,7 @@ def test_each_route_of_the_console_does_what_the_role_may(
     ids = {word: make(sql, alice.id) for word, make in ROWS.items()}
     browser = joined(app, sql, alice, bob, role)
     before = dump()
-    assert len(before["links"]) == 1
+    assert len(before["links"]) == len(before["conversions"]) == 1
     wrong, allowed = [], []
     for method, rule in sorted(console_rules(app)):  # reads first
         word = word_of(rule)
@@ -77,6 +77,8 @@ def test_a_viewer_is_told_so_and_sees_no_buttons_that_change(app: Flask, alice: 
     menu = {*re.findall('href="(/console/[a-z]+)', page)}
     assert {"/console/links", "/console/members"} <= menu
     assert not {"/console/keys", "/console/webhooks", "/console/administration"} & menu
+    for path in ("conversions", f"conversions/{factories.conversion(sql, alice.id)}"):
+        assert 'class="console looks"' in get(browser, f"/console/{path}")
     page = get(joined(app, sql, bob, alice, "editor"), "/console/links")
     assert ('class="console looks"' in page, CHANGED in seen(page)) == (False, False)
 

@@ -11,9 +11,9 @@ ROLES = ("owner", "editor", "viewer")
 _OWNER, _EDITOR = ROLES[:2]
 CHANGED = frozenset(  # by editors
     {"", "links", "qrs", "bios", "campaigns", "channels", "splash", "overlays", "pixels", "utm", "imports"}
-    | {"statistics"}
+    | {"statistics", "conversions"}
 )
-READ = CHANGED | {"domains", "members", "export/links.csv"}  # by editors and viewers
+READ = CHANGED | {"domains", "members", "export/links.csv", "conversions.csv"}  # by editors and viewers
 _ADMINISTRATION = "administration"
 
 
