@@ -204,6 +204,9 @@ def all_cases(data: Data, base: str) -> dict[str, Case]:
         CREATE + WITHOUT_LIMITS: _create(alone),
         REDIRECT: _visits([f"/{user.alias}" for user in data.users]),
         REDIRECT + WITHOUT_LIMITS: _visits([f"/link-{n}" for n in range(1, 101)]),
+        "redirect and visit with a click id, without limits": _visits(
+            [f"/link-{n}" for n in range(101, 201)]
+        ),
         "account": _reading("/api/account", key),
         "30 days by day": _reading(f"/api/stats?ids={data.link}&by=time:day", key),
         "create a channel": _writing("/api/channel/add", '{"name": "%x %d"}', key),

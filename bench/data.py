@@ -27,9 +27,9 @@ _PLAN = """
     RETURNING id
 """
 _LINKS = """
-    INSERT INTO links (user_id, alias, url, title, created)
+    INSERT INTO links (user_id, alias, url, title, clickid, created)
     SELECT %(user_id)s, CASE n WHEN %(links)s / 2 THEN %(busy)s ELSE 'link-' || n END,
-           'https://example.com/page/' || n, 'Page ' || n,
+           'https://example.com/page/' || n, 'Page ' || n, n BETWEEN 101 AND 200,
            now() - (%(links)s - n) * interval '1 second'
       FROM generate_series(1, %(links)s) n
 """
