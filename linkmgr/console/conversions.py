@@ -68,8 +68,9 @@ def _amount(name: str, currency: str = "") -> tuple[str | None, str]:
 
 
 def _change(row_id: int) -> None:
-    (value, currency), (refund, _) = _amount("value", request.form.get("currency", "")), _amount("refund")
-    sent = {"refund": refund} if refund else {"value": value, "currency": currency}
+    form, stored = request.form.get("currency", "").strip(), conversions.read(g.user_id, row_id)["currency"]
+    (value, currency), (refund, _) = _amount("value", form), _amount("refund", stored)
+    sent = {"value": value, "refund": refund, "currency": None if refund else currency or form}
     conversions.update(g.user_id, row_id, **load(schema.ConversionUpdate, sent))
 
 
