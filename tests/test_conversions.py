@@ -11,6 +11,7 @@ from linkmgr.features.conversions import amounts, clicks
 from linkmgr.features.conversions import repository as conversions
 from linkmgr.visits import counting
 from tests.conftest import Client
+from tests.support.codes import encoded_path
 from tests.support.factories import Sql
 from tests.support.races import at_once
 from tests.support.shortlinks import ANDROID, Make, Short
@@ -81,13 +82,15 @@ def test_bots_prefetches_and_head_requests_get_no_click_id(link: Short, request_
     assert "lm_click" not in str(link.ask(**request_).headers.get("Location"))
 
 
+@pytest.mark.parametrize("header", ["DNT", "Sec-GPC"])
 def test_who_wants_privacy_gets_no_click_id_and_is_not_counted(
-    make_app: Any, alice: Client, link: Short, click: str
+    make_app: Any, alice: Client, link: Short, click: str, header: str
 ) -> None:
     app = make_app(respect_dnt="1")
-    headers = {"User-Agent": FIREFOX, "Sec-GPC": "1"}
+    headers = {"User-Agent": FIREFOX, header: "1"}
     assert "lm_click" not in app.test_client().get(link.path, headers=headers).headers["Location"]
-    fetch(app, f"{setup(alice)['image']}?click={click}", environ_overrides={"HTTP_SEC_GPC": "1"})
+    name = f"HTTP_{header.upper().replace('-', '_')}"
+    fetch(app, f"{setup(alice)['image']}?click={click}", environ_overrides={name: "1"})
     assert listed(alice) == []
 
 
@@ -103,6 +106,17 @@ def test_who_wants_privacy_gets_no_click_id_and_is_not_counted(
 def test_the_id_is_a_parameter_of_the_target(short: Make, columns: dict[str, Any], expected: str) -> None:
     target = short(**{"clickid": True} | columns).redirect_target()
     assert target == expected.format(click_of(target))
+
+
+def test_a_scan_that_leads_to_a_link_gets_its_click_id_and_counts_once(app: Flask, alice: Client, link: Short) -> None:
+    url = alice.get(f"/api/url/{link.id}").get_json()["details"]["shorturl"]
+    code, agent = encoded_path(alice, "link", url), {"User-Agent": FIREFOX}
+    scanned = app.test_client().get(code, headers=agent).headers["Location"]
+    target = app.test_client().get(scanned, headers=agent).headers["Location"]
+    assert alice.post("/api/conversions", {"click": click_of(target)}).get_json()["result"] == "counted"
+    assert "lm_click" not in app.test_client().get(scanned, headers={"User-Agent": "Googlebot/2.1"}).headers["Location"]
+    link.redirect_target()
+    link.wait_for_clicks(1)
 
 
 def test_a_frame_gets_no_click_id(short: Make) -> None:

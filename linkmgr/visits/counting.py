@@ -88,14 +88,15 @@ def count(
 ) -> float | None:
     """Count the request as a visit, unless it is a HEAD request or a prefetch, or behind a scan
     that was counted. `target` is the URL that it leads to, `variant` the name of its variant, and
-    `rule` the number of the rule that matches, from 1. Return its time, or None if nothing was
-    counted, the visitor is a bot, or the visit must not be recognized."""
-    if not _is_visit(environ) or scans.is_counted(environ, user_id):
+    `rule` the number of the rule that matches, from 1. Return its time, or None if it is no visit,
+    the visitor is a bot, or the visit must not be recognized."""
+    if not _is_visit(environ):
         return None
     try:
         kind = SCAN if is_scan or scans.is_of_own_code(environ) else CLICK
         visit = _visit(environ, tracked_id, user_id, target, kind=kind, variant=variant, rule=rule)
-        queue.queue_of(this_app()).add(visit)
+        if not scans.is_counted(environ, user_id):
+            queue.queue_of(this_app()).add(visit)
         return None if visit.bot or not visit.visitor else visit.at
     except Exception as error:  # a bug here must not prevent the redirect
         metrics.count("visits_lost")
