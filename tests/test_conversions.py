@@ -329,7 +329,7 @@ def test_an_account_has_a_bound(alice: Client, click: str, sql: Sql, monkeypatch
 
 
 def test_of_20_reports_of_an_order_at_once_one_counts(alice: Client, link: Short, click: str) -> None:
-    """Of one click, or each of another."""
+    """Half of them are of one click, and each other one of its own."""
     link.redirect_target(address="192.0.2.8")
     clicks_ = [click] * 10 + [click_of(link.redirect_target(address=f"192.0.2.{n}")) for n in range(10)]
     results = at_once(20, lambda n: alice.post("/api/conversions", {"click": clicks_[n]} | SALE).get_json()["result"])
@@ -337,7 +337,7 @@ def test_of_20_reports_of_an_order_at_once_one_counts(alice: Client, link: Short
 
 
 def test_a_key_replaces_what_anybody_may_report(app: Flask, alice: Client, link: Short, click: str) -> None:
-    """Who guesses the next number of an order must neither hide it nor claim it for another link."""
+    """A guess of the next number of an order must neither hide it nor claim it for another link."""
     other, script = click_of(link.redirect_target(address="192.0.2.8")), setup(alice)["script"]
     for sent in ({"click": other, "event": "sale", "order": "A-1", "value": 1}, {"click": click, "event": "lead"}):
         send(app, script, sent)
