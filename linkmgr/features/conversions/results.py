@@ -123,15 +123,18 @@ _looked = [0]  # the id of the last conversion at whose experiment this process 
 
 
 def look() -> None:
-    """Look at the experiments of links with new conversions, so that a winner is found at its time
-    and not when its owner comes back."""
+    """Look at the experiments of links with new conversions that have no winner, so that one is
+    found at its time and not when its owner comes back."""
     [new] = rows(
         """
         SELECT max(c.id) AS last,
-               array_agg(DISTINCT ARRAY[l.user_id, l.id]) FILTER (WHERE variants <> '[]') AS links
+               array_agg(DISTINCT ARRAY[l.user_id, l.id])
+                   FILTER (WHERE variants <> '[]' AND NOT coalesce(
+                       t.experiments ? (l.experiments -> -1 ->> 'number' || ' decided'), false)) AS links
           FROM (SELECT id, tracked_id FROM conversions
                  WHERE id > %(after)s ORDER BY id DESC LIMIT 1000) c
-          LEFT JOIN links l ON l.id = tracked_id
+          LEFT JOIN links l ON l.id = c.tracked_id
+          LEFT JOIN totals t ON t.tracked_id = l.id
         """,
         after=_looked[0],
     )
