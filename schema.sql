@@ -1134,6 +1134,7 @@ CREATE TABLE links (
     imported        timestamptz,  -- when it did: equal to `updated` until the link changes
     externalid      text        NOT NULL DEFAULT '',  -- in a program of the user
     metadata        jsonb       NOT NULL DEFAULT '{}',  -- of that program
+    extrapath       boolean     NOT NULL DEFAULT false,  -- of the short URL is that of the target too
     CONSTRAINT domain_in_use FOREIGN KEY (user_id, domain_id) REFERENCES domains (user_id, id)
 );
 ALTER TABLE links ALTER id SET DEFAULT nextval('tracked_ids');
@@ -1550,7 +1551,8 @@ BEGIN
            languagetarget = new.languagetarget, rules = new.rules, parameters = new.parameters,
            forwardquery = new.forwardquery, metadescription = new.metadescription, metaimage = new.metaimage,
            deeplink = new.deeplink, variants = new.variants, experiments = new.experiments,
-           clickid = new.clickid, externalid = new.externalid, metadata = new.metadata, status = new.status
+           clickid = new.clickid, externalid = new.externalid, metadata = new.metadata, status = new.status,
+           extrapath = new.extrapath
       FROM unnest(accepted) AS new
      WHERE l.user_id = owner AND l.id = new.id;
     IF sent ? 'expiry' THEN

@@ -164,7 +164,7 @@ def test_our_own_host_costs_no_query(fetch: Fetch, monkeypatch: pytest.MonkeyPat
         raise AssertionError("a query")
 
     monkeypatch.setattr(statements.Database, "execute", refuse)
-    assert fetch("/no/thing", "127.0.0.1:5000").status_code == 404
+    assert fetch("/$/thing", "127.0.0.1:5000").status_code == 404
     assert fetch("/", "127.0.0.1:5000").status_code == 302
 
 

@@ -18,7 +18,13 @@ from tests.support.shortlinks import ANDROID, BRANDED, FACEBOOK, TARGET, Make, S
 from tests.support.targets import FIREFOX
 
 PAST = datetime(2020, 1, 1, tzinfo=UTC)
-PLAIN: list[dict[str, Any]] = [{}, {"title": "Title"}, {"status": "private"}, {"url": f"{TARGET}?a=b&c=%C3%A9#d"}]
+PLAIN: list[dict[str, Any]] = [
+    {},
+    {"title": "Title"},
+    {"status": "private"},
+    {"extrapath": True},
+    {"url": f"{TARGET}?a=b&c=%C3%A9#d"},
+]
 OTHERS: list[dict[str, Any]] = [
     {"expiry": PAST},
     {"password_hash": "hash"},

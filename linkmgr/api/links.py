@@ -43,7 +43,7 @@ from linkmgr.repository import link_bin, link_lists, link_records, links
 from linkmgr.schemas.links import EXISTING, HEALTH, Link, change_link, create_link
 from linkmgr.schemas.statistics import STATISTICS as STATISTICS_SHAPE
 from linkmgr.schemas.tries import TRIED, DescribedVisitor, try_link
-from linkmgr.visits import rules
+from linkmgr.visits import rules, targets
 
 bp = Blueprint("urls", __name__, url_prefix="/api")
 SECTION = Section(
@@ -54,7 +54,7 @@ SECTION = Section(
     apart=Section(
         "targets",
         "Targets and visits",
-        prose(rules.__file__),
+        prose(rules.__file__, targets=targets),
         tables={"Conditions of rules": "Conditions"},
     ),
 )

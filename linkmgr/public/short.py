@@ -1,5 +1,5 @@
 """/<alias>: short links and bio pages. /<alias>/qr: QR code of a link. /<alias>/pixels: its pixels.
-/<alias>/owner: its page in the console.
+/<alias>/owner: its page in the console. /<alias>/<rest>: links with `extrapath`.
 
 GET requests for links that only redirect to their URL, as most do, are answered before Flask: its
 routing, hooks and response take longer than the rest of such a request. `visit` answers the same,
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import psycopg2
 from flask import Blueprint, Flask, Response, redirect, render_template, request, url_for
@@ -38,6 +38,7 @@ from linkmgr.visits import bots, counting, visitor
 from linkmgr.visits.blocked import blocked
 from linkmgr.visits.choice import FRAMED, Choice, app_store, choose, completed
 from linkmgr.visits.dimensions import UNKNOWN
+from linkmgr.visits.targets import with_path
 
 bp = Blueprint("short", __name__)
 bp.after_request(security_headers.prevent_caching)
@@ -114,10 +115,10 @@ def _is_fast(link: Row, agent: str) -> bool:
     )
 
 
-def _location(host: str | None, alias: str) -> str | None:
-    link = public.short_link(host, alias)
+def _location(host: str | None, alias: str, rest: str = "") -> str | None:
+    link = public.short_link(host, alias, quote(rest))
     if link is None:
-        if public.bio(host, alias) is None:
+        if rest or public.bio(host, alias) is None:
             raise NotFound
         return None
     if link["state"]:
@@ -128,14 +129,16 @@ def _location(host: str | None, alias: str) -> str | None:
 
 
 @bp.route(_ROUTE, methods=("GET", "POST"))
+@bp.route(f"{_ROUTE}/<path:rest>", methods=("GET", "POST"))
 @loops.hop(_location)
-def visit(alias: str) -> ResponseReturnValue:
+def visit(alias: str, rest: str = "") -> ResponseReturnValue:
     environ = request.environ
-    link = environ[_LINK] if _LINK in environ else public.short_link(branded.host(), alias)
+    rest = rest and _encoded_rest(environ, alias)
+    link = environ[_LINK] if _LINK in environ else public.short_link(branded.host(), alias, rest)
     if isinstance(link, Exception):
         raise link
     if link is None:
-        if row := public.bio(branded.host(), alias):
+        if not rest and (row := public.bio(branded.host(), alias)):
             return bio.show(row)
         raise NotFound
     if link["state"]:
@@ -147,6 +150,14 @@ def visit(alias: str) -> ResponseReturnValue:
     if is_asked or _shows_preview(link, _user_agent()):
         return _preview(link)
     return redirect_visitor(link)
+
+
+def _encoded_rest(environ: dict[str, Any], alias: str) -> str:
+    """Return what follows the alias in the path, encoded as it was sent if the server says so."""
+    path = str(environ.get("RAW_URI", "")).partition("?")[0]
+    if not path.startswith(f"/{alias}/"):
+        path = quote(environ["PATH_INFO"], encoding="latin-1")
+    return path.removeprefix(f"/{alias}/")
 
 
 def _stopped(link: Row) -> ResponseReturnValue:
@@ -220,7 +231,12 @@ def redirect_visitor(link: Row) -> ResponseReturnValue:
 
 
 def _target(link: Row) -> Choice:
-    return choose(link, visitor.from_environ(request.environ, partial(public.clicks, link["id"])))
+    choice = choose(link, visitor.from_environ(request.environ, partial(public.clicks, link["id"])))
+    if not link["rest"]:
+        return choice
+    if (url := with_path(choice.url, link["rest"])) is None:
+        raise NotFound
+    return choice._replace(url=url)
 
 
 # --- password
@@ -228,7 +244,7 @@ def _target(link: Row) -> Choice:
 
 def _password_page(link: Row) -> ResponseReturnValue:
     if not link["password_hash"]:  # removed while the form was open
-        return redirect(url_for(".visit", alias=link["alias"]), code=303)
+        return redirect(url_for(".visit", **request.view_args or {}), code=303)
     if request.method != "POST":
         return _with_form("link_password.html", error=None)
     # Limit wrong passwords per IP address only: a total limit would let a stranger lock out every

@@ -55,17 +55,19 @@ def qr_code(host: str | None, code: str) -> Row:
     return stored if stored["type"] == "link" else stored | {"data": blocked().without_urls(stored["data"])}
 
 
-def short_link(host: str | None, alias: str, *, can_wait: bool = True) -> Row | None:
+def short_link(host: str | None, alias: str, rest: str = "", *, can_wait: bool = True) -> Row | None:
     """Return the link, or None. An unknown host has no links. A visitor who cannot wait has another
-    answer. `alias` may be that of an old short URL, and `shorturl` is today's.
+    answer. `alias` may be that of an old short URL, and `shorturl` is today's. Only links with
+    `extrapath` have a `rest` of the path behind it.
 
     `url_branded` is True if the URL is on a branded domain, and `fast_redirect` if the link only
     redirects, as most do: the members of `_details` would double the time.
     """
-    link = _enabled(_link(host, alias, can_wait=can_wait))
+    link = _enabled(_link(host, alias, has_rest=bool(rest), can_wait=can_wait))
     if link is None:
         return None
-    link["alias"], link["shorturl"] = alias, short_url(link["domain"], link["alias"])
+    link["alias"], link["rest"] = alias, rest
+    link["shorturl"] = short_url(link["domain"], link["alias"])
     if blocked().has_host(link["url"]):
         link["state"] = "blocked"
     link["metaimage"] = link["metaimage"] and blocked().without_urls(link["metaimage"])
@@ -77,7 +79,7 @@ def short_link(host: str | None, alias: str, *, can_wait: bool = True) -> Row | 
     }
 
 
-def _link(host: str | None, alias: str, *, can_wait: bool) -> Row | None:
+def _link(host: str | None, alias: str, *, has_rest: bool, can_wait: bool) -> Row | None:
     """Return a link without its details. Its domain belongs to its owner, so that one check covers
     deleted users."""
     return public_row(
@@ -102,10 +104,12 @@ def _link(host: str | None, alias: str, *, can_wait: bool) -> Row | None:
            AND a.domain_id = CASE WHEN %(host)s::text IS NULL THEN 0
                                   ELSE (SELECT id FROM domains WHERE host = %(host)s) END
            AND (a.until IS NULL OR a.until > now())
+           AND (l.extrapath OR NOT %(has_rest)s)
         """,
         can_wait=can_wait,
         host=host,
         alias=alias,
+        has_rest=has_rest,
     )
 
 

@@ -398,6 +398,14 @@ class Link(Resource):
         removed={},
         shown=DETAIL,
     )
+    extrapath = member(
+        Boolean(),
+        "Adds what follows the alias in the path of the short URL to that of the target: see Targets and rules.",
+        False,
+        label="Add the rest of the path to the target",
+        default=False,
+        shown=DETAIL,
+    )
 
 
 def link_columns(loaded: Row) -> Row:

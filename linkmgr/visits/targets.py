@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any
-from urllib.parse import parse_qsl, quote, unquote_plus, urlencode
+from urllib.parse import parse_qsl, quote, unquote_plus, unquote_to_bytes, urlencode
 
 import ua_parser
 from langcodes import Language, standardize_tag
@@ -38,6 +38,7 @@ _DEVICE_TYPES = {
 DEVICE_WORDS = {word for words in (*_SYSTEMS.values(), *_DEVICE_TYPES.values()) for word in words}
 
 KEPT = "%&=+!$'()*,/:;?@~"  # what a query may have as it is, with letters, digits and -._
+_KEPT_IN_PATH = "!$&'()*+,;=:@"  # what a segment may have as it is, with letters, digits and -._~
 _MAX_ACCEPTED = 512  # characters of the header Accept-Language; the rest is ignored
 # Codes of regions and scripts by name, as language lists write them: Portuguese (Brazil).
 REGIONS = {name.lower(): code for code, names in NAMES.items() for name in names}
@@ -143,6 +144,23 @@ def language_names(accepted: str) -> Iterator[str]:
         yield from wider
         if group != primary:
             yield from (group + code.removeprefix(primary) for code in wider)
+
+
+def with_path(url: str, rest: str) -> str | None:
+    """Return the URL with the rest of an encoded path behind its own, in normal form, or None if
+    the rest leads out of this path, also for servers that decode `/` or read `\\` as `/`, or if the
+    URL would be too long."""
+    path: list[str] = []
+    for segment in map(unquote_to_bytes, rest.split("/")):
+        if b".." in (parts := re.split(rb"[/\\]", segment)) and (not path or len(parts) > 1):
+            return None
+        if segment == b"..":
+            path.pop()
+        elif segment != b".":
+            path.append(quote(segment, safe=_KEPT_IN_PATH))
+    base = re.split("[?#]", url, maxsplit=1)[0]
+    extended = f"{base.removesuffix('/')}/{'/'.join(path)}{url[len(base) :]}"
+    return extended if len(extended) <= MAX_URL else None
 
 
 def with_parameters(url: str, parameters: Sequence[Sequence[str]]) -> str:

@@ -187,7 +187,7 @@ class Converter:
         }
         members |= {
             name: states.is_true(members[name])
-            for name in ("forwardquery", "confirmclick", "clickid")
+            for name in ("forwardquery", "confirmclick", "clickid", "extrapath")
             if name in members
         }
         members = {member: value for member, value in members.items() if value is not None}
