@@ -1902,6 +1902,22 @@ CREATE INDEX ON channel_items (user_id, link_id);
 CREATE INDEX ON channel_items (user_id, bio_id);
 CREATE INDEX ON channel_items (user_id, qr_id);
 
+-- Pages of the statistics of links and campaigns, for all who have the token (features/public_statistics).
+CREATE TABLE public_statistics (
+    user_id       bigint NOT NULL,
+    link_id       bigint,
+    campaign_id   bigint,
+    token         text   NOT NULL UNIQUE,
+    password_hash text,
+    period        text   NOT NULL,
+    tables        text[] NOT NULL,
+    CHECK (num_nonnulls(link_id, campaign_id) = 1),
+    UNIQUE NULLS NOT DISTINCT (user_id, link_id, campaign_id),
+    FOREIGN KEY (user_id, link_id) REFERENCES links (user_id, id) ON DELETE CASCADE,
+    FOREIGN KEY (user_id, campaign_id) REFERENCES campaigns (user_id, id) ON DELETE CASCADE
+);
+CREATE INDEX ON public_statistics (user_id, campaign_id) WHERE campaign_id IS NOT NULL;  -- deletion
+
 -- Channels of many items are looked up once, because a bulk request may send 20,000.
 CREATE FUNCTION require_channels() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -75,6 +75,11 @@ BOUNDS = {kind.words.table: RATE for kind in STORED} | {
     "pixels": PLAN,
     "plans": ("administrators only", "linkmgr/console/admin_plans.py", "bp"),
     "kept_qrs": RATE,
+    "public_statistics": (
+        f"{PARENT}, once a link or campaign",
+        SCHEMA,
+        "UNIQUE NULLS NOT DISTINCT (user_id, link_id, campaign_id)",
+    ),
     "rate_windows": (
         "an hour after the window",
         "linkmgr/repository/purge.py",
@@ -150,6 +155,7 @@ BYTES = {kind.words.table: BODY for kind in STORED} | {
     "overlay_answers": ("16 KiB each", "linkmgr/repository/overlay.py", "MAX_ANSWER = 16 << 10"),
     "plans": ADMINISTRATORS,
     "kept_qrs": ("40 MiB a minute in bulk", "linkmgr/features/bulk/row_budget.py", "ROW_BYTES = 8 << 10"),
+    "public_statistics": FIXED,
     "rate_windows": FIXED,
     "reports": ("500 characters", SCHEMA, "CHECK (length(text) <= 500)"),
     "members": BODY,

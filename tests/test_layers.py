@@ -36,6 +36,7 @@ NEEDED = {
     ("imports", "conversions"): "the zip of an account has its conversions",
     ("imports", "exports"): "it reads the zip of an account",
     ("mail", "statistics"): "the weekly report has its figures",
+    ("public_statistics", "statistics"): "its page has the periods of statistics",
     ("activity", "webhooks"): "the activity of an account is made of its events",
     ("webhooks", "imports"): "an event has the record of an import",
     ("webhooks", "utm"): "templates have events",

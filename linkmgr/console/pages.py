@@ -25,6 +25,7 @@ from linkmgr.console import (  # noqa: F401 - they add their routes to the bluep
     members,
     overlay,
     pixels,
+    public_statistics,
     qr,
     splash,
     statistics,
@@ -45,6 +46,7 @@ OF_FEATURES = {
     "members": (members.bp, members.of_person),
     "signin": (admin_factors.bp,),
     "conversions": (conversions.bp,),
+    "public_statistics": (public_statistics.bp, public_statistics.of_visitors),
 }
 
 

@@ -24,11 +24,12 @@ ALL = (
     "signin",
     "members",
     "activity",
+    "public_statistics",
 )
 
 
 # Exports have the visits, and the worker of webhooks moves events to the activity.
-NEEDS = {"exports": "statistics", "activity": "webhooks"}
+NEEDS = {"exports": "statistics", "activity": "webhooks", "public_statistics": "statistics"}
 
 
 def load(names: Iterable[str]) -> list[Feature]:

@@ -1,0 +1,47 @@
+"""Public statistics in Chromium: accessible pages that fit, and figures that a visitor can read."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from flask import Flask
+
+from linkmgr.visits.dimensions import TITLES
+from tests.conftest import Client
+from tests.support.browser import LOOKS, Browser
+from tests.support.fit import faults
+from tests.support.sessions import sign_in
+from tests.support.visited import Store, Visited
+
+pytestmark = pytest.mark.browser
+
+
+def test_visitors_and_owners_see_accessible_pages(
+    *, browser: Browser, base: str, app: Flask, alice: Client, store: Store
+) -> None:
+    campaign = alice.add("/api/campaign/add", {"name": "x" * 60})
+    body = {"url": "https://example.com/page", "metatitle": "A summer sale with a long title " * 4, "campaign": campaign}
+    link = alice.add("/api/url/add", body)
+    now, places = datetime.now(UTC), ("Germany", "Peru", "United Kingdom of Great Britain and Northern Ireland")
+    store([Visited(link, now - timedelta(days=n % 50), country=places[n % 3], referrer="a" * 60 + ".example") for n in range(300)])
+    subjects = f"url/{link}", f"campaign/{campaign}"
+    pages = [
+        alice.put(f"/api/{subject}/public", {"tables": [*TITLES][:7]}).get_json()["data"]["url"] for subject in subjects
+    ]
+    paths = [base + "/statistics/" + page.rpartition("/")[2] for page in pages]
+    sign_in(browser, base, app, alice.id)
+    found: list[str] = []
+    for width, scheme in LOOKS:
+        for path in (*paths, f"{base}/console/links/{link}/public", f"{base}/console/campaigns/{campaign}/public"):
+            browser.size(width, 900)
+            browser.scheme(scheme)
+            browser.open(path)
+            if SHOTS:
+                from pathlib import Path
+                from linkmgr.console import periods
+                height = browser.driver.execute_script("return document.documentElement.scrollHeight")
+                browser.size(width, height)
+                Path(f"/tmp/shot-{width}-{path.split('/')[3]}-{path.split('/')[4][:4]}.png").write_bytes(browser.driver.get_screenshot_as_png())
+                browser.size(width, 900)
+            found.extend(faults(browser, "best-practice"))
+    assert found == []
+SHOTS = True
