@@ -1902,6 +1902,17 @@ CREATE INDEX ON channel_items (user_id, link_id);
 CREATE INDEX ON channel_items (user_id, bio_id);
 CREATE INDEX ON channel_items (user_id, qr_id);
 
+-- Channels of many items are looked up once, because a bulk request may send 20,000.
+CREATE FUNCTION require_channels() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM require_rows('channels', user_id, array_agg(DISTINCT channel_id), 'channel_unknown')
+       FROM inserted
+      GROUP BY user_id;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER require_channels AFTER INSERT ON channel_items REFERENCING NEW TABLE AS inserted
+    EXECUTE FUNCTION require_channels();
+
 -- Pages of the statistics of links and campaigns, for all who have the token (features/public_statistics).
 CREATE TABLE public_statistics (
     user_id       bigint NOT NULL,
@@ -1917,17 +1928,6 @@ CREATE TABLE public_statistics (
     FOREIGN KEY (user_id, campaign_id) REFERENCES campaigns (user_id, id) ON DELETE CASCADE
 );
 CREATE INDEX ON public_statistics (user_id, campaign_id) WHERE campaign_id IS NOT NULL;  -- deletion
-
--- Channels of many items are looked up once, because a bulk request may send 20,000.
-CREATE FUNCTION require_channels() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    PERFORM require_rows('channels', user_id, array_agg(DISTINCT channel_id), 'channel_unknown')
-       FROM inserted
-      GROUP BY user_id;
-    RETURN NULL;
-END $$;
-CREATE TRIGGER require_channels AFTER INSERT ON channel_items REFERENCING NEW TABLE AS inserted
-    EXECUTE FUNCTION require_channels();
 
 -- Links and QR codes by the id under which their visits are counted. The name of a link is its short URL.
 CREATE VIEW tracked_rows AS

@@ -19,10 +19,11 @@ def test_visitors_and_owners_see_accessible_pages(
     *, browser: Browser, base: str, app: Flask, alice: Client, store: Store
 ) -> None:
     campaign = alice.add("/api/campaign/add", {"name": "x" * 60})
-    body = {"url": "https://example.com/page", "metatitle": "A summer sale with a long title " * 4, "campaign": campaign}
-    link = alice.add("/api/url/add", body)
+    title = "A summer sale with a long title " * 4
+    link = alice.add("/api/url/add", {"url": "https://example.com/page", "metatitle": title, "campaign": campaign})
     now, places = datetime.now(UTC), ("Germany", "Peru", "United Kingdom of Great Britain and Northern Ireland")
-    store([Visited(link, now - timedelta(days=n % 50), country=places[n % 3], referrer="a" * 60 + ".example") for n in range(300)])
+    long = f"{'a' * 60}.example"
+    store([Visited(link, now - timedelta(days=n % 50), country=places[n % 3], referrer=long) for n in range(300)])
     subjects = f"url/{link}", f"campaign/{campaign}"
     pages = [
         alice.put(f"/api/{subject}/public", {"tables": [*TITLES][:7]}).get_json()["data"]["url"] for subject in subjects
@@ -35,13 +36,5 @@ def test_visitors_and_owners_see_accessible_pages(
             browser.size(width, 900)
             browser.scheme(scheme)
             browser.open(path)
-            if SHOTS:
-                from pathlib import Path
-                from linkmgr.console import periods
-                height = browser.driver.execute_script("return document.documentElement.scrollHeight")
-                browser.size(width, height)
-                Path(f"/tmp/shot-{width}-{path.split('/')[3]}-{path.split('/')[4][:4]}.png").write_bytes(browser.driver.get_screenshot_as_png())
-                browser.size(width, 900)
             found.extend(faults(browser, "best-practice"))
     assert found == []
-SHOTS = True

@@ -173,6 +173,15 @@ def member(sql: Sql, user_id: int, *, role: str = "viewer", member_id: int | Non
     return row(sql, "members", user_id=user_id, digest=None if member_id else f"token{number}".encode(), **columns)
 
 
+def public_page(sql: Sql, user_id: int, **subject: int) -> None:
+    """Add the page of the statistics of a link or a campaign."""
+    [(column, row_id)] = subject.items()
+    statement = (
+        f"INSERT INTO public_statistics (user_id, {column}, token, period, tables) VALUES (%(user_id)s, %(id)s, "
+    )
+    sql(f"{statement} 'token{next(_numbers)}', '28d', '{{os}}') RETURNING token", user_id=user_id, id=row_id)
+
+
 def change(sql: Sql, user_id: int) -> int:
     """Add a change to the activity."""
     actor = json.dumps({"actor": {"user": user_id, "name": "alice", "key": None}, "changes": {"title": ["", "Sale"]}})

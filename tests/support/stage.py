@@ -31,6 +31,8 @@ class Stage:
         factories.missing_path(sql, alice.id, self.ids["domain"])
         factories.report(sql, self.ids["link"])
         factories.change(sql, alice.id)
+        for subject in ("link", "campaign"):
+            factories.public_page(sql, alice.id, **{f"{subject}_id": self.ids[subject]})
         for target in ("link", "qr"):
             factories.visit(sql, self.ids[target])
         for type_, row in ITEM.items():

@@ -76,7 +76,11 @@ def _routes(method: str, words: list[str]) -> list[_Route]:
 
 
 def _nearest(words: list[str], routes: list[_Route]) -> str:
-    route = max(routes, key=lambda route: SequenceMatcher(None, sorted(words), sorted(route.words)).ratio())
+    def likeness(route: _Route) -> tuple[float, bool]:
+        ratio = SequenceMatcher(None, sorted(words), sorted(route.words)).ratio()
+        return ratio, not {"update", "delete"}.isdisjoint(route.words)  # of the row itself
+
+    route = max(routes, key=likeness)
     return f"Did you mean {route}? {_LIST}"
 
 

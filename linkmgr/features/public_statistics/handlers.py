@@ -16,7 +16,7 @@ _CHANGED = "Public statistics have been updated successfully."
 _DELETED = "Public statistics have been deleted successfully."
 
 
-def _changing(scope: str, operation_id: str) -> Operation:
+def _changing(scope: str, operation_id: str, row: str) -> Operation:
     return operation(
         scope,
         operation_id,
@@ -24,6 +24,7 @@ def _changing(scope: str, operation_id: str) -> Operation:
         body=PublicPage.updates(),
         example={"period": "12mo", "tables": ["country"]},
         errors=("password_busy",),
+        row=row,
     )
 
 
@@ -40,7 +41,7 @@ def of_link(link_id: int) -> Json:
 
 
 @bp.put("/url/<id:link_id>/public")
-@_changing("links:write", "public.changeOfLink")
+@_changing("links:write", "public.changeOfLink", "links")
 def change_of_link(sent: Row, link_id: int) -> Json:
     """Show the statistics of a link, or change their page.
 
@@ -50,7 +51,7 @@ def change_of_link(sent: Row, link_id: int) -> Json:
 
 
 @bp.delete("/url/<id:link_id>/public")
-@operation("links:write", "public.deleteOfLink", shapes.done(_DELETED))
+@operation("links:write", "public.deleteOfLink", shapes.done(_DELETED), row="links")
 def delete_of_link(link_id: int) -> Json:
     """Hide the statistics of a link.
 
@@ -68,7 +69,7 @@ def of_campaign(campaign_id: int) -> Json:
 
 
 @bp.put("/campaign/<id:campaign_id>/public")
-@_changing("campaigns:write", "public.changeOfCampaign")
+@_changing("campaigns:write", "public.changeOfCampaign", "campaigns")
 def change_of_campaign(sent: Row, campaign_id: int) -> Json:
     """Show the statistics of a campaign, or change their page.
 
@@ -78,7 +79,7 @@ def change_of_campaign(sent: Row, campaign_id: int) -> Json:
 
 
 @bp.delete("/campaign/<id:campaign_id>/public")
-@operation("campaigns:write", "public.deleteOfCampaign", shapes.done(_DELETED))
+@operation("campaigns:write", "public.deleteOfCampaign", shapes.done(_DELETED), row="campaigns")
 def delete_of_campaign(campaign_id: int) -> Json:
     """Hide the statistics of a campaign.
 
