@@ -11,7 +11,8 @@ CREATE TABLE service (
     blocks       bigint      NOT NULL DEFAULT 0,  -- changes with the blocked links and hosts
     list_url     text        NOT NULL DEFAULT '',  -- from which blocked hosts were fetched
     list_due     timestamptz NOT NULL DEFAULT '-infinity',  -- the next time
-    dropped_until timestamptz NOT NULL DEFAULT '-infinity'  -- the purge may drop earlier visits
+    dropped_until timestamptz NOT NULL DEFAULT '-infinity',  -- the purge may drop earlier visits
+    ignorecase   boolean     NOT NULL DEFAULT false  -- of aliases on our own host: the setting of the last start
 );
 INSERT INTO service (version) VALUES (1);
 
@@ -785,6 +786,7 @@ CREATE TABLE domains (
     brandcolor   text    NOT NULL DEFAULT '',
     forwardquery boolean NOT NULL DEFAULT false,  -- of new links
     clickid      boolean NOT NULL DEFAULT false,  -- of all links
+    ignorecase   boolean NOT NULL DEFAULT false,  -- of aliases
     logo_hash    bytea,
     logo_digest  text    GENERATED ALWAYS AS (left(encode(logo_hash, 'hex'), 8)) STORED,
     checked      timestamptz,  -- the last check that the host points to the service
@@ -1041,7 +1043,7 @@ CREATE TRIGGER note_events AFTER INSERT OR UPDATE OR DELETE ON channels
 -- keep its old short URLs, which have `until`: visitors of them get the link, and nothing else can have them. They last as
 -- long as the link, also those of a domain that was deleted, which nobody reaches.
 CREATE TABLE aliases (
-    alias     text   NOT NULL,
+    alias     text   NOT NULL,  -- alias_key() of the one that the link has
     domain_id bigint NOT NULL,  -- 0: our own host
     link_id   bigint,
     bio_id    bigint,
@@ -1052,6 +1054,54 @@ CREATE TABLE aliases (
 );
 CREATE INDEX ON aliases (link_id) WHERE until IS NOT NULL;
 CREATE INDEX ON aliases (until) WHERE until < 'infinity';  -- the purge
+CREATE INDEX ON aliases (domain_id) WHERE until IS NOT NULL;  -- a change of how aliases of a domain are found
+
+-- Return that by which an alias is found and unique on a domain (0 or NULL: our own host): the alias, or the one in lower
+-- case if the domain ignores case.
+CREATE FUNCTION alias_key(alias text, domain bigint) RETURNS text LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN CASE WHEN coalesce((SELECT ignorecase FROM domains d WHERE d.id = alias_key.domain),
+                              (SELECT ignorecase FROM service))
+                THEN lower(alias) ELSE alias END;
+END $$;
+
+-- Return the row of an alias on a host (NULL: our own), or NULL.
+CREATE FUNCTION alias_at(host text, alias text) RETURNS aliases LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    place bigint := CASE WHEN host IS NULL THEN 0 ELSE (SELECT id FROM domains d WHERE d.host = alias_at.host) END;
+    found aliases;
+BEGIN
+    SELECT * INTO found FROM aliases a WHERE a.alias = alias_key(alias_at.alias, place) AND a.domain_id = place;
+    RETURN found;
+END $$;
+
+-- Refuse a change of how aliases of a domain are found while it has links. The lock waits for those that store one, and
+-- others wait for it: each of them locks the row of its domain.
+CREATE FUNCTION require_no_links(owner bigint, domain bigint, is_changed boolean) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    IF is_changed THEN
+        PERFORM FROM domains d WHERE d.id = require_no_links.domain FOR UPDATE;
+        PERFORM refuse('domain_has_links')
+          WHERE EXISTS (SELECT FROM public.links WHERE user_id = owner AND domain_id = domain)
+             OR EXISTS (SELECT FROM public.binned_links WHERE user_id = owner AND domain_id = domain)
+             OR EXISTS (SELECT FROM aliases WHERE domain_id = domain AND until IS NOT NULL);
+    END IF;
+    RETURN true;
+END $$;
+
+-- Store how aliases of our own host are found. Return false if it has some that are found otherwise. The lock waits for
+-- those that store one.
+CREATE FUNCTION set_own_case(ignore boolean) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    IF ignore <> (SELECT ignorecase FROM service) THEN
+        LOCK TABLE aliases IN SHARE ROW EXCLUSIVE MODE;
+        IF EXISTS (SELECT FROM aliases WHERE domain_id = 0) THEN
+            RETURN false;
+        END IF;
+        UPDATE service SET ignorecase = ignore;
+    END IF;
+    RETURN true;
+END $$;
 
 -- Store the aliases of new rows. It fires after require_plan, by its name, so that the limit of a plan is
 -- reported before a taken alias.
@@ -1060,7 +1110,8 @@ DECLARE
     is_bio CONSTANT boolean := TG_TABLE_NAME = 'bios';
 BEGIN
     INSERT INTO aliases (alias, domain_id, link_id, bio_id)
-    SELECT alias, coalesce(domain_id, 0), CASE WHEN NOT is_bio THEN id END, CASE WHEN is_bio THEN id END
+    SELECT alias_key(alias, domain_id), coalesce(domain_id, 0), CASE WHEN NOT is_bio THEN id END,
+           CASE WHEN is_bio THEN id END
       FROM inserted;
     RETURN NULL;
 END $$;
@@ -1070,16 +1121,16 @@ END $$;
 CREATE FUNCTION change_alias() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     DELETE FROM aliases
-     WHERE alias = NEW.alias AND domain_id = coalesce(NEW.domain_id, 0) AND link_id = NEW.id AND until IS NOT NULL
-       AND TG_TABLE_NAME = 'links';
-    UPDATE aliases SET alias = NEW.alias, domain_id = coalesce(NEW.domain_id, 0)
-     WHERE alias = OLD.alias AND domain_id = coalesce(OLD.domain_id, 0);
+     WHERE alias = alias_key(NEW.alias, NEW.domain_id) AND domain_id = coalesce(NEW.domain_id, 0)
+       AND link_id = NEW.id AND until IS NOT NULL AND TG_TABLE_NAME = 'links';
+    UPDATE aliases SET alias = alias_key(NEW.alias, NEW.domain_id), domain_id = coalesce(NEW.domain_id, 0)
+     WHERE alias = alias_key(OLD.alias, OLD.domain_id) AND domain_id = coalesce(OLD.domain_id, 0);
     RETURN NULL;
 END $$;
 
 CREATE FUNCTION delete_alias() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    DELETE FROM aliases WHERE alias = OLD.alias AND domain_id = coalesce(OLD.domain_id, 0);
+    DELETE FROM aliases WHERE alias = alias_key(OLD.alias, OLD.domain_id) AND domain_id = coalesce(OLD.domain_id, 0);
     IF TG_TABLE_NAME <> 'bios' THEN  -- the bin keeps old short URLs
         DELETE FROM aliases WHERE link_id = OLD.id AND until IS NOT NULL AND owner_of_link(link_id) IS NULL;
     END IF;
@@ -1282,7 +1333,7 @@ BEGIN
     code := CASE WHEN suspect OR new_host <> '' THEN link_targets_refusal(link, stored, new_host) END;
     code := CASE
         WHEN code IS NOT NULL THEN code
-        WHEN link.domain_id IS NULL AND link.alias = ANY (reserved)
+        WHEN link.domain_id IS NULL AND reserved <> '{}' AND alias_key(link.alias, NULL) = ANY (reserved)
              AND (link.alias <> stored.alias OR stored.domain_id IS NOT NULL) THEN 'alias_reserved'
         WHEN link.domain_id = -1 THEN 'domain_unknown'
         WHEN sent ? 'campaign' AND NOT has_rows('campaigns', owner, ARRAY[link.campaign]) THEN 'campaign_unknown'
@@ -1320,7 +1371,7 @@ BEGIN
               FROM aliases a
               JOIN users ON users.id = coalesce(owner_of_link(link_id),
                                                 (SELECT user_id FROM bios b WHERE b.id = bio_id))
-             WHERE a.alias = link.alias AND a.domain_id = coalesce(link.domain_id, 0)
+             WHERE a.alias = alias_key(link.alias, link.domain_id) AND a.domain_id = coalesce(link.domain_id, 0)
                AND a.link_id IS DISTINCT FROM link.id);  -- otherwise an old short URL of its own
 END $$;
 
@@ -1393,10 +1444,10 @@ BEGIN
     END IF;
 END $$;
 
--- The alias of a link with its domain.
-CREATE FUNCTION place_of(link links) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+-- The alias of a link, as it is found, with its domain.
+CREATE FUNCTION place_of(link links) RETURNS text LANGUAGE plpgsql STABLE AS $$
 BEGIN
-    RETURN link.alias || ' ' || coalesce(link.domain_id, 0);
+    RETURN alias_key(link.alias, link.domain_id) || ' ' || coalesce(link.domain_id, 0);
 END $$;
 
 -- Return the record of a link for linkmgr/repository/link_records.py.
@@ -1418,7 +1469,7 @@ BEGIN
         INSERT INTO links
         SELECT l.*
           FROM unnest(accepted) AS l
-         ORDER BY l.url_only, CASE WHEN l.url_only THEN l.url ELSE l.alias END COLLATE "C"
+         ORDER BY l.url_only, CASE WHEN l.url_only THEN l.url ELSE lower(l.alias) END COLLATE "C", l.alias COLLATE "C"
         ON CONFLICT (user_id, md5(url), key_id) WHERE url_only DO UPDATE SET url_only = true
         RETURNING id, url, alias, url_only)
     SELECT json_object_agg(url, json_build_array(id, alias)) INTO by_url FROM added WHERE url_only;
@@ -1460,7 +1511,7 @@ BEGIN
           FROM accounts WHERE id = owner;
         room := most - coalesce((SELECT total FROM public.usage WHERE user_id = owner AND counted = 'links'), 0);
         spares := ARRAY(SELECT generated FROM unnest(spares) AS generated
-                         WHERE NOT EXISTS (SELECT FROM aliases WHERE alias = generated));
+                         WHERE NOT EXISTS (SELECT FROM aliases WHERE alias IN (generated, lower(generated))));
     END IF;
     SELECT * INTO defaults FROM link_defaults;
     defaults.user_id := owner;
@@ -1561,7 +1612,7 @@ BEGIN
     END IF;
     IF sent ? 'kept_until' THEN
         INSERT INTO aliases (alias, domain_id, link_id, until)
-        SELECT old.alias, coalesce(old.domain_id, 0), id, (sent ->> 'kept_until')::timestamptz
+        SELECT alias_key(old.alias, old.domain_id), coalesce(old.domain_id, 0), id, (sent ->> 'kept_until')::timestamptz
           FROM unnest(accepted) AS new JOIN unnest(olds) AS old USING (id)
          WHERE place_of(old) <> place_of(new);
     END IF;
@@ -1682,10 +1733,7 @@ CREATE FUNCTION search_links(owner bigint, q text, ascii text DEFAULT NULL, shor
                              short_alias text DEFAULT NULL)
 RETURNS TABLE (total bigint, ids bigint[]) LANGUAGE plpgsql STABLE AS $$
 DECLARE
-    short bigint := (SELECT link_id FROM aliases
-                      WHERE alias = short_alias
-                        AND domain_id = CASE WHEN short_host IS NULL THEN 0
-                                             ELSE (SELECT id FROM domains WHERE host = short_host) END);
+    short bigint := (alias_at(short_host, short_alias)).link_id;
     titled bigint[];  -- a second statement, which then knows their number
 BEGIN
     EXECUTE 'SELECT array_agg(link_id) FROM link_checks WHERE user_id = $1 AND title <> '''' AND lower(title) LIKE $2'
@@ -1872,7 +1920,8 @@ RETURN CASE WHEN EXISTS (
                    AND NOT EXISTS (
                        SELECT FROM aliases a
                         WHERE a.domain_id = d.id
-                          AND a.alias = substring(url FROM '^' || d.scheme || '://[^/:?#]+/([A-Za-z0-9_-]+)/?$')))
+                          AND a.alias = alias_key(
+                              substring(url FROM '^' || d.scheme || '://[^/:?#]+/([A-Za-z0-9_-]+)/?$'), d.id)))
             THEN 'link_branded' END;
 
 -- An update that keeps the URL is accepted: its host may have become a branded domain since.

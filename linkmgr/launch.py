@@ -28,7 +28,7 @@ from linkmgr.core.database import embedded, folders, migrations
 from linkmgr.core.database.statements import database
 from linkmgr.core.settings import Settings, port, settings
 from linkmgr.core.web import session_store
-from linkmgr.repository import public, users
+from linkmgr.repository import domains, public, users
 
 ROOT = Path(__file__).parent.parent
 _POLL_SECONDS = 0.2
@@ -90,6 +90,7 @@ def _listen(mode: str) -> list[socket.socket]:
 
 def _prepare_dev(config: Settings) -> str:
     migrations.upgrade(create=True)
+    domains.prepare_own_host()
     keys = demo.seed(with_demo=config.demo)
     links = {f"Sign in as {name}": session_store.new_link(users.find_id(name)) for name in reversed(keys)}
     url = config.base_url
@@ -100,7 +101,7 @@ def _prepare_dev(config: Settings) -> str:
     lines = "\n".join(f"  {name + ':':<20}{fact}" for name, fact in facts.items())
     # A command in another shell prints the URL of this port only if it gets the setting.
     command = f"{f'PORT={port()} ' if 'PORT' in os.environ else ''}.venv/bin/flask --app app users login NAME"
-    domains = "not verified" if config.domain_check == "off" else "verified"
+    checks = "not verified" if config.domain_check == "off" else "verified"
     return f"""
 linkmgr is running at {url}
 
@@ -112,7 +113,7 @@ Try it:
   curl -H 'Authorization: Bearer {list(keys.values())[-1]}' {url}/api/account
 
 Unlike in production, the code is reloaded when it changes, there is demonstration data,
-branded domains are {domains}, and the URL works on this machine only.
+branded domains are {checks}, and the URL works on this machine only.
 Requests are logged to {_access_log(config)}. Press Ctrl-C to stop.
 """
 
@@ -122,6 +123,7 @@ def _prepare_run(config: Settings) -> str:
         _say("Creating the tables in the empty database ...")
         migrations.upgrade(create=True)
     migrations.require_current()
+    domains.prepare_own_host()
     # Decrypt a key, so that a wrong secret stops the start instead of the first list of users.
     user_id = users.any_id()
     if user_id is not None:

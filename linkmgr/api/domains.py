@@ -64,7 +64,7 @@ def add(new: Row) -> Response:
     shapes.changed_schema("Domain has been updated successfully.", Domain),
     body=Domain.updates(),
     stored=domains.read,
-    errors=_ERRORS,
+    errors=("domain_has_links", *_ERRORS),
     row="domains",
     has_etag=True,
 )

@@ -149,6 +149,9 @@ _LINES: dict[str, str | tuple[int, str, str]] = {
     "short_urls_full": "400 A link keeps at most 20 old short URLs. Remove some on its page first.",
     "domain_in_use": "400 This domain has links, perhaps in the bin. Delete them or move them to "
     "another domain first.",
+    "domain_has_links": (400, "ignorecase",
+        "ignorecase can only be changed while the domain has no links, also none in the bin and no old "
+        "short URLs."),
     "domain_unknown": (400, "domain", "domain must be one of your branded domains."),
     "link_branded": (400, "url data",
         "A link cannot redirect to a branded domain, because this can cause a redirect loop."),

@@ -106,6 +106,16 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(text.replace(",", " ").split())
 
 
+def options(*names: str) -> Callable[[str], tuple[str, ...]]:
+    def parse(text: str) -> tuple[str, ...]:
+        chosen = words(text)
+        if not {*chosen} <= {*names}:
+            raise ValueError
+        return chosen
+
+    return parse
+
+
 class MailServer(NamedTuple):
     """An SMTP server. `is_tls` is True if the connection begins with TLS, and `starttls` if the
     client must change to it before it signs in."""

@@ -120,6 +120,7 @@ class Settings:
     admin_factor: bool = _switch(False)
     prepare: bool = _switch(True)
     features: tuple[str, ...] = _setting(("all",), setting_types.words, "names, separated by commas")
+    aliases: tuple[str, ...] = _setting((), setting_types.options("ignorecase"), "'ignorecase'")
 
     passwords: bool = _switch(True)
     new_accounts: tuple[str, ...] = _setting(

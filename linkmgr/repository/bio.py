@@ -101,9 +101,9 @@ def _release(violation: IntegrityError, params: Row) -> bool:
         run(
             """
             SELECT refuse('alias_taken', 'binned')
-              FROM aliases
-              JOIN binned_links b ON b.id = link_id
-             WHERE aliases.alias = %(alias)s AND aliases.domain_id = 0 AND b.user_id = %(user_id)s
+              FROM alias_at(NULL, %(alias)s) a
+              JOIN binned_links b ON b.id = a.link_id
+             WHERE b.user_id = %(user_id)s
             """,
             alias=params["alias"],
             user_id=params["user_id"],

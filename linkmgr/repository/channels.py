@@ -195,13 +195,10 @@ def find_item(user_id: int, *, host: str | None, alias: str | None, code: str | 
         SELECT 'qr' AS type, id FROM qrs WHERE user_id = %(user_id)s AND code = %(code)s
          UNION ALL
         SELECT CASE WHEN a.link_id IS NULL THEN 'bio' ELSE 'links' END, coalesce(l.id, b.id)
-          FROM aliases a
+          FROM alias_at(%(host)s, %(alias)s) a
           LEFT JOIN links l ON l.user_id = %(user_id)s AND l.id = a.link_id
           LEFT JOIN bios b ON b.user_id = %(user_id)s AND b.id = a.bio_id
-         WHERE a.alias = %(alias)s AND coalesce(l.id, b.id) IS NOT NULL
-           AND a.domain_id = CASE WHEN %(host)s::text IS NULL THEN 0
-                                  ELSE (SELECT id FROM domains WHERE user_id = %(user_id)s
-                                           AND host = %(host)s) END
+         WHERE coalesce(l.id, b.id) IS NOT NULL
          LIMIT 1
         """,
         user_id=user_id,

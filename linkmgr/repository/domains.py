@@ -1,9 +1,10 @@
 from typing import Unpack
 
 from linkmgr.core.database.paging import NamedPaging, Page, named_page
-from linkmgr.core.database.statements import Row, row, rows, run, run_repaired
+from linkmgr.core.database.statements import Row, row, rows, run, run_one, run_repaired
 from linkmgr.core.database.tables import batch_of
 from linkmgr.core.errors import existing
+from linkmgr.core.settings import PREFIX, InvalidSetting, settings
 from linkmgr.repository.taken_names import release_name
 
 batch = batch_of("domains")
@@ -39,11 +40,12 @@ def add(user_id: int, members: Row) -> Row:
         """
         WITH added AS (
             INSERT INTO domains (id, user_id, scheme, host, redirectroot, redirect404, brandname,
-                                 brandlogo, brandcolor, forwardquery, clickid, logo_hash, checked)
+                                 brandlogo, brandcolor, forwardquery, clickid, ignorecase, logo_hash, checked)
             VALUES (coalesce(%(id)s::bigint, nextval(pg_get_serial_sequence('domains', 'id'))),
                     %(user_id)s, split_part(%(domain)s, '://', 1), split_part(%(domain)s, '://', 2),
                     %(redirectroot)s, %(redirect404)s, %(brandname)s, %(brandlogo)s, %(brandcolor)s,
-                    coalesce(%(forwardquery)s, false), coalesce(%(clickid)s, false), store_logo(%(user_id)s, %(logo)s),
+                    coalesce(%(forwardquery)s, false), coalesce(%(clickid)s, false), coalesce(%(ignorecase)s, false),
+                    store_logo(%(user_id)s, %(logo)s),
                     CASE WHEN %(is_checked)s THEN now() END)
             RETURNING *)
         SELECT *, version::text
@@ -71,6 +73,7 @@ def update(user_id: int, domain_id: int, members: Row) -> Row:
                    brandcolor = coalesce(%(brandcolor)s, brandcolor),
                    forwardquery = coalesce(%(forwardquery)s, forwardquery),
                    clickid = coalesce(%(clickid)s, clickid),
+                   ignorecase = coalesce(%(ignorecase)s, ignorecase),
                    logo_hash = CASE WHEN %(logo)s::bytea IS NULL THEN logo_hash
                                     ELSE store_logo(%(user_id)s, %(logo)s) END
              WHERE user_id = %(user_id)s AND id = %(domain_id)s
@@ -81,6 +84,7 @@ def update(user_id: int, domain_id: int, members: Row) -> Row:
          WHERE require_unbranded(ARRAY[nullif(u.redirectroot, before.redirectroot),
                                        nullif(u.redirect404, before.redirect404)])
            AND require_unblocked(u.user_id, to_jsonb(u), to_jsonb(before))
+           AND require_no_links(u.user_id, u.id, u.ignorecase <> before.ignorecase)
         """,
         release_name,
         **members,
@@ -88,6 +92,18 @@ def update(user_id: int, domain_id: int, members: Row) -> Row:
         domain_id=domain_id,
     )
     return existing(updated, "domain")
+
+
+def prepare_own_host() -> None:
+    """Store how aliases of our own host are found, or stop the start if it has some that are found
+    otherwise."""
+    ignorecase = "ignorecase" in settings().aliases
+    if not run_one("SELECT set_own_case(%(ignorecase)s) AS done", ignorecase=ignorecase)["done"]:
+        verb = "added to" if ignorecase else "removed from"
+        raise InvalidSetting(
+            f"ignorecase can only be {verb} {PREFIX}ALIASES before the host of the service has links "
+            "and bio pages, also in the bin."
+        )
 
 
 def delete(user_id: int, domain_id: int) -> None:

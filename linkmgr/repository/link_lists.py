@@ -180,12 +180,7 @@ def find(q: str, limit: int) -> list[Row]:
     links = rows(
         """
         SELECT r.*, username, blocked
-          FROM (SELECT link_id AS id, 1 AS place
-                  FROM aliases
-                 WHERE alias = %(short_alias)s
-                   AND domain_id = CASE WHEN %(short_host)s::text IS NULL THEN 0
-                                        ELSE (SELECT id FROM domains WHERE host = %(short_host)s)
-                                        END
+          FROM (SELECT link_id AS id, 1 AS place FROM alias_at(%(short_host)s, %(short_alias)s)
                  UNION ALL
                 SELECT id, 2
                   FROM find_links(%(q)s, %(ascii)s, %(limit)s) AS id

@@ -98,11 +98,7 @@ def find_by_short_url(user_id: int, short: ShortUrl) -> Row | None:
           FROM link_details l
           LEFT JOIN totals ON tracked_id = id
          WHERE user_id = %(user_id)s
-           AND id = (SELECT link_id FROM aliases
-                      WHERE alias = %(alias)s
-                        AND domain_id = CASE WHEN %(host)s::text IS NULL THEN 0
-                                             ELSE (SELECT d.id FROM domains d
-                                                    WHERE host = %(host)s) END)
+           AND id = (SELECT link_id FROM alias_at(%(host)s, %(alias)s))
         """,
         user_id=user_id,
         alias=short.alias,

@@ -35,12 +35,12 @@ def qr_code(host: str | None, code: str) -> Row:
         SELECT qrs.id, user_id, type, data, u.suspended = 'all' AS disabled,
                EXISTS (SELECT FROM domains WHERE host = host_of(data #>> '{}')) AS target_branded,
                type = 'link' AND EXISTS (
-                   SELECT FROM aliases a
+                   SELECT FROM substring(data #>> '{}' FROM '^https?://[^/?#]+/([A-Za-z0-9_-]+)$')
+                               AS own (alias)
+                     JOIN aliases a ON a.alias IN (own.alias, lower(own.alias))
                      JOIN links l ON l.id = link_id
                      LEFT JOIN domains d ON d.id = a.domain_id
-                    WHERE a.alias = substring(data #>> '{}'
-                                              FROM '^https?://[^/?#]+/([A-Za-z0-9_-]+)$')
-                      AND l.user_id = qrs.user_id
+                    WHERE a.alias = alias_key(own.alias, a.domain_id) AND l.user_id = qrs.user_id
                       AND (host_of(data #>> '{}') = d.host) IS NOT FALSE) AS is_own_link
           FROM qrs
           JOIN users u ON u.id = user_id
@@ -100,7 +100,9 @@ def _link(host: str | None, alias: str, *, has_rest: bool, can_wait: bool) -> Ro
           JOIN links l ON l.id = a.link_id
           JOIN users u ON u.id = l.user_id
           LEFT JOIN domains d ON d.id = l.domain_id
-         WHERE a.alias = %(alias)s
+         WHERE a.alias = CASE WHEN coalesce((SELECT ignorecase FROM domains WHERE host = %(host)s),
+                                            (SELECT ignorecase FROM service))
+                              THEN lower(%(alias)s) ELSE %(alias)s END  -- see alias_key()
            AND a.domain_id = CASE WHEN %(host)s::text IS NULL THEN 0
                                   ELSE (SELECT id FROM domains WHERE host = %(host)s) END
            AND (a.until IS NULL OR a.until > now())
@@ -187,10 +189,10 @@ def bio(host: str | None, alias: str) -> Row | None:
     page = public_row(
         """
         SELECT b.id, b.user_id, b.alias, name, bio, theme, links, u.suspended = 'all' AS disabled
-          FROM aliases a
+          FROM alias_at(NULL, %(alias)s) a
           JOIN bios b ON b.id = a.bio_id
           JOIN users u ON u.id = b.user_id
-         WHERE a.alias = %(alias)s AND a.domain_id = 0 AND %(host)s::text IS NULL
+         WHERE %(host)s::text IS NULL
         """,
         host=host,
         alias=alias,

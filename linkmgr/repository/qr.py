@@ -108,7 +108,7 @@ def add(user_id: int, members: Row) -> Row:
             SELECT %(user_id)s, %(code)s, %(type)s, %(data)s, %(name)s, %(background)s,
                    %(foreground)s, store_logo(%(user_id)s, %(logo)s), %(logo_source)s
              WHERE %(own_alias)s::text IS NULL
-                OR EXISTS (SELECT FROM aliases WHERE alias = %(own_alias)s AND domain_id = 0)
+                OR (alias_at(NULL, %(own_alias)s)).domain_id = 0
             RETURNING *)
         SELECT version::text, id, code, name, created AS date, updated, type, data, background,
                foreground, CASE WHEN logo_hash IS NULL THEN '' ELSE logo_source END AS logo,
@@ -140,7 +140,7 @@ def update(user_id: int, qr_id: int, members: Row) -> Row:
                    logo_source = nullif(coalesce(%(logo_source)s, logo_source), '')
              WHERE user_id = %(user_id)s AND id = %(qr_id)s
                AND (%(own_alias)s::text IS NULL OR data::text = %(data)s::json::text
-                    OR EXISTS (SELECT FROM aliases WHERE alias = %(own_alias)s AND domain_id = 0))
+                    OR (alias_at(NULL, %(own_alias)s)).domain_id = 0)
             RETURNING *)
         SELECT u.version::text, u.id, u.code, u.name, u.created AS date, u.updated, u.type, u.data,
                u.background, u.foreground,
@@ -236,8 +236,7 @@ def _insert_many(user_id: int, codes: list[Row], atomic: bool) -> Row:
         """
         WITH checked AS MATERIALIZED (
             SELECT q.*, ordinality AS n,
-                   CASE WHEN own_alias IS NOT NULL AND NOT EXISTS (
-                             SELECT FROM aliases WHERE alias = own_alias AND domain_id = 0)
+                   CASE WHEN own_alias IS NOT NULL AND (alias_at(NULL, own_alias)).domain_id IS NULL
                                THEN 'short_link_unknown'
                         WHEN has_blocked_url(%(user_id)s, to_jsonb(q), NULL) THEN 'target_blocked'
                         WHEN type = 'link' THEN code_refusal(data #>> '{}') END AS refusal

@@ -17,8 +17,9 @@ _RELEASES = {
             SELECT link_id, bio_id
               FROM aliases
              WHERE domain_id = 0
-               AND (alias = ANY (%(aliases)s::text[])
-                    OR alias = (SELECT alias FROM links WHERE id = %(link_id)s::bigint))),
+               AND alias IN (SELECT alias_key(sent, 0) FROM unnest(%(aliases)s::text[]) AS sent
+                              UNION ALL
+                             SELECT alias_key(alias, 0) FROM links WHERE id = %(link_id)s::bigint)),
         links_deleted AS (
             DELETE FROM public.links
              WHERE id IN (SELECT link_id FROM holders)

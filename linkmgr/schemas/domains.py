@@ -93,6 +93,14 @@ class Domain(Resource):
         label="Add click ids to the targets of links",
         default=False,
     )
+    ignorecase = member(
+        Boolean(),
+        "Aliases of the domain are found without regard to case: `/Summer` leads to the link `summer`, and "
+        "only one link can have either. It can only be changed while the domain has no links.",
+        False,
+        label="Upper and lower case of aliases are the same",
+        default=False,
+    )
     updated = updated()
 
 

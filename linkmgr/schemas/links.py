@@ -124,7 +124,7 @@ class Link(Resource):
     custom = member(
         Alias(allow_empty=True),
         "The alias: the last part of the short URL, unique on its domain, where upper and lower case "
-        "differ. Without it, the service generates 8 characters.",
+        "differ unless it has `ignorecase`. Without it, the service generates 8 characters.",
         "summer",
         label="Alias",
         shown=DETAIL,

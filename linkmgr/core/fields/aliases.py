@@ -9,6 +9,7 @@ from marshmallow import ValidationError
 from werkzeug.routing import Map
 
 from linkmgr.core.fields.base import Matching
+from linkmgr.core.settings import settings
 from linkmgr.core.web.host import foreign_routes
 
 MAX_ALIAS = 100
@@ -43,7 +44,8 @@ def own_words() -> frozenset[str]:
 
 
 def refuse_own_words(alias: str) -> None:
-    if alias in own_words():
+    word = alias.lower() if "ignorecase" in settings().aliases else alias
+    if word in own_words():
         raise ValidationError(f"'{alias}' is reserved: choose another alias")
 
 

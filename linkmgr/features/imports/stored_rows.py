@@ -57,13 +57,8 @@ def find_own(user_id: int, names: list[Row]) -> list[Row]:
                AS sent (alias, host, n)
           LEFT JOIN LATERAL (
                SELECT l.id, l.url, l.source_host
-                 FROM aliases a
-                 JOIN links l ON l.id = a.link_id AND l.user_id = %(user_id)s
-                WHERE a.alias = sent.alias
-                  AND a.domain_id = CASE sent.host WHEN '' THEN 0
-                                    ELSE (SELECT id FROM domains d
-                                           WHERE d.user_id = %(user_id)s AND d.host = sent.host) END
-                LIMIT 1) l ON true
+                 FROM alias_at(nullif(sent.host, ''), sent.alias) a
+                 JOIN links l ON l.id = a.link_id AND l.user_id = %(user_id)s) l ON true
          ORDER BY n
         """,
         user_id=user_id,
