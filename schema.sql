@@ -12,7 +12,8 @@ CREATE TABLE service (
     list_url     text        NOT NULL DEFAULT '',  -- from which blocked hosts were fetched
     list_due     timestamptz NOT NULL DEFAULT '-infinity',  -- the next time
     dropped_until timestamptz NOT NULL DEFAULT '-infinity',  -- the purge may drop earlier visits
-    ignorecase   boolean     NOT NULL DEFAULT false  -- of aliases on our own host: the setting of the last start
+    ignorecase   boolean     NOT NULL DEFAULT false,  -- of aliases on our own host: these are the setting of the last start
+    widealiases  boolean     NOT NULL DEFAULT false
 );
 INSERT INTO service (version) VALUES (1);
 
@@ -787,6 +788,7 @@ CREATE TABLE domains (
     forwardquery boolean NOT NULL DEFAULT false,  -- of new links
     clickid      boolean NOT NULL DEFAULT false,  -- of all links
     ignorecase   boolean NOT NULL DEFAULT false,  -- of aliases
+    widealiases  boolean NOT NULL DEFAULT false,  -- new aliases can have `/`, `.` and letters of any script
     logo_hash    bytea,
     logo_digest  text    GENERATED ALWAYS AS (left(encode(logo_hash, 'hex'), 8)) STORED,
     checked      timestamptz,  -- the last check that the host points to the service
@@ -1075,6 +1077,28 @@ BEGIN
     RETURN found;
 END $$;
 
+-- Return true if aliases on a domain (NULL: our own host) can have `/`, `.` and letters of any script.
+CREATE FUNCTION can_be_wide(domain bigint) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN coalesce((SELECT widealiases FROM domains d WHERE d.id = can_be_wide.domain),
+                    (SELECT widealiases FROM service));
+END $$;
+
+-- Return the alias in a URL on one of our hosts, whose letters may be percent-encoded, or NULL.
+CREATE FUNCTION alias_in(url text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+    path CONSTANT text := substring(url FROM '^https?://[^/?#]+/([^?#]*[^/?#])/?$');
+BEGIN
+    IF path !~ '%' THEN
+        RETURN path;
+    END IF;
+    RETURN (SELECT convert_from(string_agg(CASE WHEN part[1] ~ '^%' THEN decode(right(part[1], 2), 'hex')
+                                                ELSE convert_to(part[1], 'UTF8') END, '' ORDER BY n), 'UTF8')
+              FROM regexp_matches(path, '%[0-9A-Fa-f]{2}|.', 'g') WITH ORDINALITY AS parts (part, n));
+EXCEPTION
+    WHEN character_not_in_repertoire OR untranslatable_character THEN RETURN NULL;
+END $$;
+
 -- Refuse a change of how aliases of a domain are found while it has links. The lock waits for those that store one, and
 -- others wait for it: each of them locks the row of its domain.
 CREATE FUNCTION require_no_links(owner bigint, domain bigint, is_changed boolean) RETURNS boolean LANGUAGE plpgsql AS $$
@@ -1089,10 +1113,11 @@ BEGIN
     RETURN true;
 END $$;
 
--- Store how aliases of our own host are found. Return false if it has some that are found otherwise. The lock waits for
+-- Store what aliases of our own host can be. Return false if it has some that are found otherwise. The lock waits for
 -- those that store one.
-CREATE FUNCTION set_own_case(ignore boolean) RETURNS boolean LANGUAGE plpgsql AS $$
+CREATE FUNCTION set_own_aliases(ignore boolean, wide boolean) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
+    UPDATE service SET widealiases = wide WHERE widealiases <> wide;
     IF ignore <> (SELECT ignorecase FROM service) THEN
         LOCK TABLE aliases IN SHARE ROW EXCLUSIVE MODE;
         IF EXISTS (SELECT FROM aliases WHERE domain_id = 0) THEN
@@ -1333,9 +1358,11 @@ BEGIN
     code := CASE WHEN suspect OR new_host <> '' THEN link_targets_refusal(link, stored, new_host) END;
     code := CASE
         WHEN code IS NOT NULL THEN code
+        WHEN link.domain_id = -1 THEN 'domain_unknown'
+        WHEN link.alias ~ '[^A-Za-z0-9_-]' AND NOT can_be_wide(link.domain_id)
+             AND (link.alias, link.domain_id) IS DISTINCT FROM (stored.alias, stored.domain_id) THEN 'alias_wide'
         WHEN link.domain_id IS NULL AND reserved <> '{}' AND alias_key(link.alias, NULL) = ANY (reserved)
              AND (link.alias <> stored.alias OR stored.domain_id IS NOT NULL) THEN 'alias_reserved'
-        WHEN link.domain_id = -1 THEN 'domain_unknown'
         WHEN sent ? 'campaign' AND NOT has_rows('campaigns', owner, ARRAY[link.campaign]) THEN 'campaign_unknown'
         WHEN sent ? 'splash_id' AND NOT has_rows('splash_pages', owner, ARRAY[link.splash_id]) THEN 'splash_unknown'
         WHEN sent ? 'overlay_id' AND NOT has_rows('overlays', owner, ARRAY[link.overlay_id]) THEN 'overlay_unknown'
@@ -1920,8 +1947,8 @@ RETURN CASE WHEN EXISTS (
                    AND NOT EXISTS (
                        SELECT FROM aliases a
                         WHERE a.domain_id = d.id
-                          AND a.alias = alias_key(
-                              substring(url FROM '^' || d.scheme || '://[^/:?#]+/([A-Za-z0-9_-]+)/?$'), d.id)))
+                          AND url ~ ('^' || d.scheme || '://[^/:?#]+/')
+                          AND a.alias = alias_key(alias_in(url), d.id)))
             THEN 'link_branded' END;
 
 -- An update that keeps the URL is accepted: its host may have become a branded domain since.

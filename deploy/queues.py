@@ -20,6 +20,8 @@ OTHERS, REDIRECTS, HEALTH = 0, 2, 3  # additional threads
 PASSWORDS = -1
 _REDIRECT = re.compile(r"/(?:(?:[qr]/)?([A-Za-z0-9_-]+)/?)?")
 
+_FORMS = ("c", "o")  # first parts of the paths of others than links
+
 
 def additional(environ: dict[str, Any], pages: frozenset[str]) -> int:
     """Return the number of additional threads that a request may use, or PASSWORDS. `pages` are
@@ -28,7 +30,8 @@ def additional(environ: dict[str, Any], pages: frozenset[str]) -> int:
     match = _REDIRECT.fullmatch(path)
     is_link = match and match[1] not in pages
     if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
-        return PASSWORDS if is_link or (match and match[1] == "login") else OTHERS
+        is_wide = "+" not in path and path[1:].partition("/")[0] not in (*pages, *_FORMS)
+        return PASSWORDS if is_link or is_wide or (match and match[1] == "login") else OTHERS
     if path == "/healthz":
         return HEALTH
     return REDIRECTS if is_link else OTHERS

@@ -26,6 +26,7 @@ from linkmgr.core.fields.query import (
 from linkmgr.core.fields.short_urls import parse_short_url
 from linkmgr.core.fields.urls import MAX_URL
 from linkmgr.core.fields.zones import TIME, parse_time
+from linkmgr.core.settings import settings
 from linkmgr.core.web import pool, scopes
 from linkmgr.core.web.auth import caller, user_id
 from linkmgr.core.web.operation import Section, operation, prose
@@ -156,7 +157,7 @@ IS_NEW = shapes.schema_of(True) | {"description": "False if this is a link of th
 _RECORD = {"details": shapes.ref("Link"), "data": shapes.ref("Statistics"), "record": shapes.ref("Link")}
 _CREATED = shapes.success(**_SHORT, is_new=IS_NEW, **_RECORD) | {"required": ["error", *_SHORT, "is_new"]}
 _ERRORS = (
-    "plan_feature", "alias_taken", "alias_reserved", "link_branded", "domain_unknown", "domain_in_use",
+    "plan_feature", "alias_taken", "alias_reserved", "alias_wide", "link_branded", "domain_unknown", "domain_in_use",
     "campaign_unknown", "splash_unknown", "overlay_unknown", "pixel_unknown", "channel_unknown", "domain_needed",
     "target_blocked", "starts_late", "externalid_taken", "password_busy",
 )  # fmt: skip
@@ -241,7 +242,7 @@ def index() -> Json:
         return _find(short)
     alias, domain = sent["alias"], (sent["domain"] or "").removesuffix("/")
     if alias:
-        return _find("" if "/" in alias else f"{domain}/{alias}" if domain else alias)
+        return _find(f"{domain or settings().base_url}/{alias}")
     return listing("urls", _list_links(sent), Link)
 
 

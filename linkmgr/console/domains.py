@@ -8,7 +8,7 @@ from linkmgr.console.frame import bp
 from linkmgr.console.groups import CountedForm
 from linkmgr.core.database.statements import Row
 from linkmgr.core.feature import has_feature
-from linkmgr.core.fields.aliases import PATTERN
+from linkmgr.core.fields.aliases import PATTERN, is_wide
 from linkmgr.core.fields.bodies import load
 from linkmgr.core.outbound import domain_check
 from linkmgr.core.settings import settings
@@ -43,7 +43,10 @@ class DomainForm(CountedForm):
         if has_feature("missing_paths"):
             row["missing"] = paths = missing_paths.index(user_id, row_id, limit=_MISSING, number=1)
             for missed in paths.rows:
-                missed["alias"] = missed["path"][1:] if re.fullmatch(f"/{PATTERN}", missed["path"]) else None
+                alias = missed["path"][1:]
+                missed["alias"] = (
+                    alias if re.fullmatch(PATTERN, alias) or (row["widealiases"] and is_wide(alias)) else None
+                )
         return row
 
     def selection(self, row: Row) -> Row:

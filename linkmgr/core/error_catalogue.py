@@ -142,6 +142,9 @@ _LINES: dict[str, str | tuple[int, str, str]] = {
     "too_many_reports": "429 Too many reports from your IP address. Try again in {seconds} seconds.",
     "alias_reserved": (400, "custom alias",
         "The service has a page at this alias on its own host. Choose another one."),
+    "alias_wide": (400, "domain",
+        "The alias of this link has letters that aliases on this domain cannot have. Send another alias, or "
+        "set widealiases of the domain."),
     "alias_taken": (400, "custom alias", "This alias is already in use. Choose another one."),
     "externalid_taken": (400, "externalid",
         "You already have a link with this externalid. Choose another one, or change that link with "

@@ -17,7 +17,7 @@ def _find_no_key(_key: str, _by: int) -> None: ...
 def _use_any_key(_key: Key, _stated: Any) -> None: ...
 
 
-def _count_no_path(_environ: dict[str, Any], _domain_id: int, _path: str) -> None: ...
+def _count_no_path(_environ: dict[str, Any], _domain_id: int, _path: str, *, can_be_wide: bool) -> None: ...
 
 
 def _answer_no_host() -> Any: ...
@@ -47,8 +47,8 @@ class Hooks(NamedTuple):
     # Return the target of a visit of a link, with a click id. The time of the visit is in seconds
     # since the epoch.
     add_click_id: Callable[[str, int, float], str] = _keep_target
-    # Count a path of a branded domain that a visitor did not find.
-    count_missing_path: Callable[[dict[str, Any], int, str], None] = _count_no_path
+    # Count a path of a branded domain that a visitor did not find. It may be a wide alias.
+    count_missing_path: Callable[..., None] = _count_no_path
     # Send a user, or the address `to`, the e-mail message with this name, which shows these values,
     # after the request. Users get one message `about` the same.
     notify: Callable[..., None] = _send_no_message

@@ -120,7 +120,9 @@ class Settings:
     admin_factor: bool = _switch(False)
     prepare: bool = _switch(True)
     features: tuple[str, ...] = _setting(("all",), setting_types.words, "names, separated by commas")
-    aliases: tuple[str, ...] = _setting((), setting_types.options("ignorecase"), "'ignorecase'")
+    aliases: tuple[str, ...] = _setting(
+        (), setting_types.options("ignorecase", "widealiases"), "'ignorecase', 'widealiases' or both"
+    )
 
     passwords: bool = _switch(True)
     new_accounts: tuple[str, ...] = _setting(

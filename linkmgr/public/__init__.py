@@ -6,7 +6,8 @@ from flask import Flask
 from werkzeug.routing import BaseConverter, ValidationError
 
 from linkmgr.core.feature import has_console, has_feature
-from linkmgr.core.fields.aliases import PATTERN, reserved_words
+from linkmgr.core.fields.aliases import PATTERN, is_wide, normal, reserved_words
+from linkmgr.core.web.host import WideRoutes
 from linkmgr.public import branded, campaign, home, overlay_answers, probes, qr, scan, short
 from linkmgr.visits import counting, geoip
 
@@ -36,10 +37,28 @@ class AliasConverter(BaseConverter):
         return value
 
 
+class WideConverter(BaseConverter):
+    """An alias with `/`, `.` or letters of any script, which none of our paths begins with."""
+
+    map: WideRoutes
+    regex = "[^+/]+(?:/[^+/]+)*"
+
+    @cached_property
+    def reserved(self) -> frozenset[str]:
+        return reserved_words(self.map.routes)
+
+    def to_python(self, value: str) -> str:
+        alias = normal(value)
+        if not is_wide(alias) or alias.split("/", 1)[0] in self.reserved:
+            raise ValidationError
+        return alias
+
+
 def init_app(app: Flask) -> None:
     app.url_map.converters["word"] = WordConverter
     app.url_map.converters["code"] = CodeConverter
     app.url_map.converters["alias"] = AliasConverter
+    app.url_map.converters["wide"] = WideConverter
     app.jinja_env.globals.update(has_feature=has_feature, has_console=has_console)
     geoip.init_app()
     counting.init_app(app)

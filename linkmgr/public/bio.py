@@ -8,6 +8,7 @@ from flask import render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from linkmgr.core.database.statements import Row
+from linkmgr.core.fields.short_urls import short_url
 from linkmgr.core.settings import settings
 
 
@@ -19,7 +20,7 @@ def render(bio: Row) -> str:
     return render_template(
         "bio.html",
         bio=bio,
-        url=f"{settings().base_url}/{bio['alias']}",
+        url=short_url(None, bio["alias"]),
         avatar=url_for("avatar.show_for_bio", name=_avatar_name(bio["name"]) or bio["alias"]),
         base=settings().base_url,
         hosts=[_host(link["url"]) for link in bio["links"]],

@@ -138,7 +138,9 @@ def missing_page() -> AnyResponse | None:
         return None
     if domain is None:
         raise AppError("unknown_host")
-    hooks().count_missing_path(current().environ, domain["id"], current().path)
+    hooks().count_missing_path(
+        current().environ, domain["id"], current().path, can_be_wide=domain["widealiases"]
+    )
     return _redirect(domain, "redirect404") if domain["redirect404"] else None
 
 

@@ -16,7 +16,7 @@ from werkzeug.exceptions import HTTPException, NotFound
 from linkmgr.core.errors import AppError
 from linkmgr.core.fields.urls import is_own_host
 from linkmgr.core.settings import this_app
-from linkmgr.core.web.host import foreign_routes
+from linkmgr.core.web.host import hosts
 from linkmgr.core.web.request import current
 from linkmgr.repository import branded_domains
 
@@ -74,8 +74,7 @@ def _location(host: str, path: str) -> str | None:
     if domain and path == "/":
         return domain["redirectroot"] or None
     try:
-        routes = foreign_routes() if domain else this_app().url_map
-        endpoint, arguments = routes.bind("").match(path)
+        endpoint, arguments = hosts().paths(path, is_own=domain is None).match()
         target: Callable[..., str | None] | None = getattr(this_app().view_functions[endpoint], "hop", None)
         if target is None:
             raise NotFound  # assume a 404, so that no loop through redirect404 is missed

@@ -25,12 +25,12 @@ from linkmgr.core.database import session
 from linkmgr.core.database.statements import Row
 from linkmgr.core.errors import AppError
 from linkmgr.core.feature import has_console
-from linkmgr.core.fields.aliases import PATTERN, reserved_words
+from linkmgr.core.fields.aliases import MAX_ALIAS, PATTERN, reserved_words
 from linkmgr.core.fields.query import query_text
 from linkmgr.core.hooks import hooks
 from linkmgr.core.settings import settings
 from linkmgr.core.web import attempts, security_headers, sessions
-from linkmgr.core.web.host import foreign_routes, host_of
+from linkmgr.core.web.host import foreign_routes, host_of, wide_alias
 from linkmgr.public import bio, branded, interstitial, loops, qr
 from linkmgr.public.recent_links import RecentLinks
 from linkmgr.repository import public
@@ -47,6 +47,9 @@ _ROUTE = "/<alias:alias>"
 # Key of the WSGI environment: the row of the link, or None, or the error, if it has been read
 # before Flask.
 _LINK = "linkmgr.link"
+
+
+_MAX_BYTES = 4 * MAX_ALIAS  # of an alias in UTF-8
 
 
 class FastRedirects:
@@ -74,17 +77,26 @@ class FastRedirects:
 
     def _visit(self, environ: dict[str, Any]) -> str | None:
         path = self._path.fullmatch(environ["PATH_INFO"])
-        if environ["REQUEST_METHOD"] != "GET" or path is None or path[1] in self._words:
+        if environ["REQUEST_METHOD"] != "GET" or (path and path[1] in self._words):
+            return None
+        if not (path or self._may_be_wide(environ["PATH_INFO"][1:])):
             return None
         with self.app.app_context():
             try:
                 host = host_of(environ)
-                if path[1] in self._own_words if host is None else not branded.can_be_branded(host):
+                if host is not None and not branded.can_be_branded(host):
                     return None
-                return self._location(environ, host, path[1])
+                alias = path[1] if path else wide_alias(_decoded(environ), is_own=host is None)
+                if alias is None or (host is None and alias in self._own_words):
+                    return None
+                return self._location(environ, host, alias)
             except Exception as error:  # the route raises it, so that its handler answers
                 environ[_LINK] = error
         return None
+
+    def _may_be_wide(self, path: str) -> bool:
+        """Return False for pages of the service, which need no look at the routes."""
+        return 0 < len(path) <= _MAX_BYTES and path.partition("/")[0] not in self._own_words
 
     def _location(self, environ: dict[str, Any], host: str | None, alias: str) -> str | None:
         key = host, alias
@@ -104,6 +116,11 @@ class FastRedirects:
             raise
         at = counting.count(environ, recent.id, recent.user_id, target=recent.url)
         return hooks().add_click_id(recent.url, recent.id, at) if recent.clickid and at else recent.url
+
+
+def _decoded(environ: dict[str, Any]) -> str:
+    path: str = environ["PATH_INFO"]
+    return path.encode("latin-1").decode(errors="replace")
 
 
 def _is_fast(link: Row, agent: str) -> bool:

@@ -7,7 +7,7 @@ from linkmgr.core.database.paging import NamedPaging, Page, named_page
 from linkmgr.core.database.statements import Row, row, rows, run, run_repaired
 from linkmgr.core.database.tables import BATCH
 from linkmgr.core.errors import existing
-from linkmgr.core.settings import settings
+from linkmgr.core.fields.short_urls import short_url
 from linkmgr.repository.links import with_random_alias
 from linkmgr.repository.taken_names import release_name
 
@@ -15,7 +15,7 @@ from linkmgr.repository.taken_names import release_name
 def _to_record(bio: Row) -> Row:
     return bio | {
         "custom": bio["alias"] if bio["custom"] else "",
-        "shorturl": f"{settings().base_url}/{bio['alias']}",
+        "shorturl": short_url(None, bio["alias"]),
     }
 
 

@@ -8,7 +8,7 @@ from linkmgr.visits.blocked import blocked
 def read(host: str) -> Row | None:
     domain = public_row(
         """
-        SELECT d.id, CASE WHEN suspended <> 'all' THEN redirectroot ELSE '' END AS redirectroot,
+        SELECT d.id, widealiases, CASE WHEN suspended <> 'all' THEN redirectroot ELSE '' END AS redirectroot,
                CASE WHEN suspended <> 'all' THEN redirect404 ELSE '' END AS redirect404,
                EXISTS (SELECT FROM domains other
                         WHERE other.host IN (host_of(d.redirectroot),

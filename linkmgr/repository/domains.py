@@ -40,12 +40,13 @@ def add(user_id: int, members: Row) -> Row:
         """
         WITH added AS (
             INSERT INTO domains (id, user_id, scheme, host, redirectroot, redirect404, brandname,
-                                 brandlogo, brandcolor, forwardquery, clickid, ignorecase, logo_hash, checked)
+                                 brandlogo, brandcolor, forwardquery, clickid, ignorecase, widealiases, logo_hash,
+                                 checked)
             VALUES (coalesce(%(id)s::bigint, nextval(pg_get_serial_sequence('domains', 'id'))),
                     %(user_id)s, split_part(%(domain)s, '://', 1), split_part(%(domain)s, '://', 2),
                     %(redirectroot)s, %(redirect404)s, %(brandname)s, %(brandlogo)s, %(brandcolor)s,
                     coalesce(%(forwardquery)s, false), coalesce(%(clickid)s, false), coalesce(%(ignorecase)s, false),
-                    store_logo(%(user_id)s, %(logo)s),
+                    coalesce(%(widealiases)s, false),                    store_logo(%(user_id)s, %(logo)s),
                     CASE WHEN %(is_checked)s THEN now() END)
             RETURNING *)
         SELECT *, version::text
@@ -74,6 +75,7 @@ def update(user_id: int, domain_id: int, members: Row) -> Row:
                    forwardquery = coalesce(%(forwardquery)s, forwardquery),
                    clickid = coalesce(%(clickid)s, clickid),
                    ignorecase = coalesce(%(ignorecase)s, ignorecase),
+                   widealiases = coalesce(%(widealiases)s, widealiases),
                    logo_hash = CASE WHEN %(logo)s::bytea IS NULL THEN logo_hash
                                     ELSE store_logo(%(user_id)s, %(logo)s) END
              WHERE user_id = %(user_id)s AND id = %(domain_id)s
@@ -95,15 +97,26 @@ def update(user_id: int, domain_id: int, members: Row) -> Row:
 
 
 def prepare_own_host() -> None:
-    """Store how aliases of our own host are found, or stop the start if it has some that are found
+    """Store what aliases of our own host can be, or stop the start if it has some that are found
     otherwise."""
     ignorecase = "ignorecase" in settings().aliases
-    if not run_one("SELECT set_own_case(%(ignorecase)s) AS done", ignorecase=ignorecase)["done"]:
+    stored = run_one(
+        "SELECT set_own_aliases(%(ignorecase)s, %(widealiases)s) AS done",
+        ignorecase=ignorecase,
+        widealiases="widealiases" in settings().aliases,
+    )
+    if not stored["done"]:
         verb = "added to" if ignorecase else "removed from"
         raise InvalidSetting(
             f"ignorecase can only be {verb} {PREFIX}ALIASES before the host of the service has links "
             "and bio pages, also in the bin."
         )
+
+
+def has_wide_aliases(host: str) -> bool:
+    """Return True if aliases on a branded domain can have `/`, `.` and letters of any script."""
+    domain = row("SELECT widealiases FROM domains WHERE host = %(host)s", host=host)
+    return bool(domain and domain["widealiases"])
 
 
 def delete(user_id: int, domain_id: int) -> None:

@@ -138,7 +138,7 @@ def to_record(link: Row, *, statistics: bool = True) -> Row:
             "campaign": related["campaign"],
             "pixels": related["pixels"],
             "channel": related["channel"],
-            "shorturl": f"{domain}/{link['alias']}",
+            "shorturl": short_url(domain, link["alias"]),
             "geotarget": targets("location", link["geotarget"]),
             "devicetarget": targets("device", link["devicetarget"]),
             "languagetarget": targets("language", link["languagetarget"]),

@@ -11,7 +11,8 @@ from psycopg2.errors import UniqueViolation
 from linkmgr.core.database.halves import failure, in_halves
 from linkmgr.core.database.statements import Row, repaired, run, run_one, undoable
 from linkmgr.core.errors import RETRY_SECONDS, AppError, existing, not_found
-from linkmgr.core.fields.aliases import new_alias, own_words
+from linkmgr.core.fields.aliases import PLAIN, new_alias, own_reserved
+from linkmgr.core.fields.problems import invalid
 from linkmgr.core.fields.short_urls import short_url
 from linkmgr.core.settings import settings
 from linkmgr.repository import link_lists, link_records
@@ -60,7 +61,7 @@ def _add(user_id: int, link: Row, alias: str) -> Row:
 
     # Another alias takes the place of a generated one.
     added = repaired(lambda: write(False), repair) if alias else _explained(write, repair)
-    _raise_refusal(added)
+    _raise_refusal(added, link)
     return {"is_new": True} | to_record(_NEW | added["record"])
 
 
@@ -74,10 +75,18 @@ def _explained(write: Callable[[bool], Row], repair: Callable[[IntegrityError], 
         return write(True)
 
 
-def _raise_refusal(stored: Row) -> None:
+def _raise_refusal(stored: Row, sent: Row) -> None:
     for code, detail, *_ in stored["results"]:
         if code:
-            raise AppError(code, detail=detail)
+            raise _refusal(code, detail, sent)
+
+
+def _refusal(code: str, detail: str | None, sent: Row) -> AppError:
+    """Return the error of a link. That of its alias is the one of a body, which may not have the
+    domain."""
+    if code == "alias_wide" and "alias" in sent:
+        return invalid(f"custom must be {PLAIN}")
+    return AppError(code, detail=detail)
 
 
 def _release(aliases: list[str | None], violation: IntegrityError, link_id: int | None = None) -> bool:
@@ -185,7 +194,7 @@ def _added(user_id: int, links: list[Row], atomic: bool) -> list[Row]:
         (code, detail, *(by_url.get(link["url"], added) if link["url_only"] else added), domain)
         for link, (code, detail, *added, domain) in zip(links, stored["results"], strict=True)
     ]
-    results = _to_results(answers, is_undone=atomic and any(code for code, *_ in answers))
+    results = _to_results(answers, links, is_undone=atomic and any(code for code, *_ in answers))
     new_ids = [new_id for _, _, new_id, *_ in stored["results"]]
     return [
         result | {"is_new": True} if result.get("id") == new_id else _existing(result)
@@ -193,12 +202,12 @@ def _added(user_id: int, links: list[Row], atomic: bool) -> list[Row]:
     ]
 
 
-def _to_results(answers: list[tuple[Any, ...]], *, is_undone: bool) -> list[Row]:
+def _to_results(answers: list[tuple[Any, ...]], sent: list[Row], *, is_undone: bool) -> list[Row]:
     return [
-        failure(AppError(code, detail=detail))
+        failure(_refusal(code, detail, members))
         if code
         else ({} if is_undone else {"id": link_id, "shorturl": short_url(domain, alias)})
-        for code, detail, link_id, alias, domain in answers
+        for (code, detail, link_id, alias, domain), members in zip(answers, sent, strict=True)
     ]
 
 
@@ -223,7 +232,7 @@ def update(user_id: int, link_id: int, members: Row) -> Row:
         lambda many: _update(user_id, [link_id], members, many=many, atomic=False),
         lambda violation: _release([members.get("alias")], violation, link_id),
     )
-    _raise_refusal(updated)
+    _raise_refusal(updated, members)
     return to_record(existing(updated["record"], "link"))
 
 
@@ -245,9 +254,8 @@ def update_links(user_id: int, ids: list[int], members: Row, *, atomic: bool, **
 def _updated(user_id: int, ids: list[int], members: Row, atomic: bool, **further: Any) -> list[Row]:
     answers = _update(user_id, ids, members, many=True, atomic=atomic, **further)["results"]
     is_undone = atomic and (len(answers) < len(ids) or any(code for code, *_ in answers))
-    results = dict(
-        zip((answer[2] for answer in answers), _to_results(answers, is_undone=is_undone), strict=True)
-    )
+    stored = _to_results(answers, [members] * len(answers), is_undone=is_undone)
+    results = dict(zip((answer[2] for answer in answers), stored, strict=True))
     missing = failure(not_found("link"))
     return [results.get(link_id, missing) for link_id in ids]
 
@@ -267,7 +275,7 @@ def _update(user_id: int, ids: list[int], members: Row, *, many: bool, atomic: b
         by_id=orjson.dumps(further.get("by_id", {}), option=orjson.OPT_NON_STR_KEYS).decode(),
         trial=further.get("trial", False),
         sent=orjson.dumps(members).decode(),
-        reserved=[*own_words()] if members.keys() & {"alias", "domain"} else [],
+        reserved=own_reserved(members.get("alias", "")) if members.keys() & {"alias", "domain"} else [],
         many=many,
         atomic=atomic,
     )

@@ -35,8 +35,7 @@ def qr_code(host: str | None, code: str) -> Row:
         SELECT qrs.id, user_id, type, data, u.suspended = 'all' AS disabled,
                EXISTS (SELECT FROM domains WHERE host = host_of(data #>> '{}')) AS target_branded,
                type = 'link' AND EXISTS (
-                   SELECT FROM substring(data #>> '{}' FROM '^https?://[^/?#]+/([A-Za-z0-9_-]+)$')
-                               AS own (alias)
+                   SELECT FROM alias_in(data #>> '{}') AS own (alias)
                      JOIN aliases a ON a.alias IN (own.alias, lower(own.alias))
                      JOIN links l ON l.id = link_id
                      LEFT JOIN domains d ON d.id = a.domain_id

@@ -101,6 +101,14 @@ class Domain(Resource):
         label="Upper and lower case of aliases are the same",
         default=False,
     )
+    widealiases = member(
+        Boolean(),
+        "New aliases of the domain can have letters of any script, `.`, and parts that are separated by "
+        "`/`, such as `docs/v1.0` or `\u00fcml\u00e4ut`.",
+        False,
+        label="Aliases with /, . and letters of any script",
+        default=False,
+    )
     updated = updated()
 
 

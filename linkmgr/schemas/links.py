@@ -1,9 +1,10 @@
+from contextlib import suppress
 from typing import Any, ClassVar
 
 from marshmallow import ValidationError, post_load, pre_load, validates_schema
 
 from linkmgr.core.database.statements import Row
-from linkmgr.core.fields.aliases import Alias, refuse_own_words
+from linkmgr.core.fields.aliases import Alias, own_place, refuse_own_words
 from linkmgr.core.fields.base import (
     MAX_ID,
     Boolean,
@@ -46,7 +47,7 @@ from linkmgr.core.fields.shapes import object_of
 from linkmgr.core.fields.urls import MAX_URL
 from linkmgr.core.web import passwords
 from linkmgr.core.web.request import default_domain, warn
-from linkmgr.repository import links
+from linkmgr.repository import domains, links
 from linkmgr.visits import audience
 from linkmgr.visits.rules import MAX_RULES, Rules
 from linkmgr.visits.variants import Variants
@@ -68,6 +69,19 @@ def warn_unsent_domain() -> None:
     if domain := default_domain():
         default = f'For your default domain, {domain}, send "default" as domain'
         warn(f'Without domain, a new link is on this service. {default}, or "" for no warning.', prefix="")
+
+
+class LinkAlias(Alias):
+    def place(self, data: Row) -> str:
+        domain = data.get("domain")
+        if getattr(self.parent, "is_update", False) and "domain" not in data:
+            return "somewhere"
+        with suppress(ValidationError):
+            host = str(LinkDomain(allow_empty=True).deserialize(domain or ""))
+            if not host:
+                return own_place()
+            return "branded" if domains.has_wide_aliases(host) else "nowhere"
+        return "nowhere"
 
 
 class LinkBody(Body):
@@ -122,9 +136,10 @@ class Link(Resource):
         label="Title",
     )
     custom = member(
-        Alias(allow_empty=True),
+        LinkAlias(allow_empty=True),
         "The alias: the last part of the short URL, unique on its domain, where upper and lower case "
-        "differ unless it has `ignorecase`. Without it, the service generates 8 characters.",
+        "differ unless it has `ignorecase`. With `widealiases`, it can have `/`, `.` and "
+        "letters of any script. Without `custom`, the service generates 8 characters.",
         "summer",
         label="Alias",
         shown=DETAIL,

@@ -1,6 +1,8 @@
 import math
 import os
 import re
+import unicodedata
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -8,12 +10,23 @@ from flask import current_app
 from marshmallow import ValidationError
 from werkzeug.routing import Map
 
+from linkmgr.core.database.statements import Row
 from linkmgr.core.fields.base import Matching
+from linkmgr.core.fields.member import JsonSchema
+from linkmgr.core.fields.urls import has_lookalikes
 from linkmgr.core.settings import settings
-from linkmgr.core.web.host import foreign_routes
+from linkmgr.core.web.host import foreign_routes, wide_alias
 
 MAX_ALIAS = 100
 PATTERN = f"[A-Za-z0-9_-]{{1,{MAX_ALIAS}}}"
+PLAIN = f"1 to {MAX_ALIAS} letters, digits, '_' or '-'"
+_PLAIN = re.compile(PATTERN, re.ASCII)
+# A part of a wide alias, in which letters of other scripts are `a`, and their marks `^`
+_PART = re.compile(r"(?!\.)(?:[A-Za-z]\^{0,4}|[0-9_.-])+(?<!\.)", re.ASCII)
+_WIDE = f"1 to {MAX_ALIAS} letters of one script, digits, '_', '-' or '.', in parts that are separated by '/'"
+_LOOKALIKE = "must not mix letters that look like those of another script"
+# In JSON Schema: ASCII letters, digits, and `_-./`, and all that is not ASCII
+_JSON_PATTERN = f"^[^\\x00-,:-@\\[-\\^`{{-\\x7f]{{1,{MAX_ALIAS}}}$"
 # Without vowels, characters that look like vowels or like each other, and three letters in a row,
 # so that generated aliases do not spell words.
 _LETTERS, _DIGITS = "bcdfghkmnpqrtvwxzBCDFGHKMNPQRTVWXZ", "256789"
@@ -49,12 +62,76 @@ def refuse_own_words(alias: str) -> None:
         raise ValidationError(f"'{alias}' is reserved: choose another alias")
 
 
+def normal(alias: str) -> str:
+    """Return an alias as it is stored: letters that can be written in several ways in their usual
+    one."""
+    return alias if alias.isascii() else unicodedata.normalize("NFC", alias)
+
+
+def _shape(char: str) -> str:
+    if char.isascii():
+        return char if char != "^" else " "
+    return "a" if char.isalpha() else "^" if unicodedata.category(char)[0] == "M" else " "
+
+
+def is_wide(alias: str) -> bool:
+    """Return True for an alias that is none of the plain ones, but that a domain with
+    `widealiases` can have. It is NFC, without letters that only differ in their looks."""
+    return (
+        len(alias) <= MAX_ALIAS
+        and not _PLAIN.fullmatch(alias)
+        and unicodedata.is_normalized("NFKC", alias)
+        and all(_PART.fullmatch("".join(map(_shape, part))) for part in alias.split("/"))
+    )
+
+
+def own_reserved(alias: str) -> list[str]:
+    """Return what an alias on our own host cannot be."""
+    return [*own_words(), *(_hidden(alias, is_own=True) if alias and not _PLAIN.fullmatch(alias) else ())]
+
+
+def _hidden(alias: str, *, is_own: bool) -> list[str]:
+    """Return those spellings of a wide alias whose paths lead to something else."""
+    return [name for name in (alias, alias.lower()) if wide_alias(f"/{name}", is_own=is_own) != name]
+
+
+def _clean_wide(text: str, *, is_own: bool) -> str:
+    alias = normal(text)
+    if not is_wide(alias):
+        raise ValidationError(f"must be {_WIDE}")
+    if any(not part.isascii() and has_lookalikes(part) for part in alias.split("/")):
+        raise ValidationError(_LOOKALIKE)
+    if _hidden(alias, is_own=is_own):
+        raise ValidationError(f"'{alias}' is reserved: choose another alias")
+    return alias
+
+
 class Alias(Matching):
     """A custom alias on any host. On our own host, more words are reserved than on branded
     domains."""
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(PATTERN, f"1 to {MAX_ALIAS} letters, digits, '_' or '-'", **kwargs)
+        super().__init__(PATTERN, PLAIN, **kwargs)
+
+    @property
+    def json(self) -> JsonSchema:
+        about = f"{PLAIN}, and where `widealiases` allows it also '.', '/' and letters of any script."
+        return {"type": "string", "pattern": _JSON_PATTERN, "description": about}
+
+    def place(self, data: Row) -> str:
+        """Return where a wide alias in a body would be: on our `own` host, on a `branded` domain,
+        `nowhere`, because the host cannot have it, or `somewhere`, if the statement decides."""
+        raise NotImplementedError
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        if isinstance(value, str) and value and not _PLAIN.fullmatch(value):
+            place = self.place(data)
+            if place in ("own", "branded"):
+                return _clean_wide(value, is_own=place == "own")
+            if place == "somewhere":
+                with suppress(ValidationError):
+                    return _clean_wide(value, is_own=False)
+        return super()._deserialize(value, attr, data, **kwargs)
 
     def clean(self, text: str) -> str:
         if super().clean(text) in reserved_words(foreign_routes()):
@@ -62,7 +139,14 @@ class Alias(Matching):
         return text
 
 
+def own_place() -> str:
+    return "own" if "widealiases" in settings().aliases else "nowhere"
+
+
 class OwnAlias(Alias):
+    def place(self, _data: Row) -> str:
+        return own_place()
+
     def clean(self, text: str) -> str:
         refuse_own_words(super().clean(text))
         return text

@@ -4,6 +4,7 @@ members, "" for those that were not sent."""
 import re
 import secrets
 from typing import Any, ClassVar
+from urllib.parse import unquote
 
 from marshmallow import Schema, ValidationError, post_load
 
@@ -11,7 +12,7 @@ from linkmgr.core.fields.base import Email, Matching, Target, Text
 from linkmgr.core.fields.bodies import New
 from linkmgr.core.fields.member import JsonSchema, member
 from linkmgr.core.fields.problems import problems_of
-from linkmgr.core.fields.short_urls import parse_short_url
+from linkmgr.core.fields.short_urls import parse_short_url, short_url
 from linkmgr.core.fields.unknown import warn_unknown
 from linkmgr.core.fields.urls import MAX_URL, split_ascii
 from linkmgr.core.settings import settings
@@ -47,7 +48,7 @@ class LinkTarget(Target):
 
     def clean(self, text: str) -> str:
         short = parse_short_url(text) if "://" in text else None
-        return f"{settings().base_url}/{short.alias}" if short and short.host is None else super().clean(text)
+        return short_url(None, short.alias) if short and short.host is None else super().clean(text)
 
 
 class Site(Text):
@@ -244,8 +245,8 @@ def _by_member(error: ValidationError) -> dict[str, list[str]]:
 
 
 def own_alias(code_type: str, data: Any) -> str | None:
-    base, _, alias = data.rpartition("/") if code_type == "link" else ("", "", "")
-    return alias if base == settings().base_url else None
+    base = f"{settings().base_url}/"
+    return unquote(data.removeprefix(base)) if code_type == "link" and data.startswith(base) else None
 
 
 def default_name(code_type: str, data: Any) -> str:

@@ -2,11 +2,11 @@
 
 import re
 from typing import NamedTuple
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from marshmallow import ValidationError
 
-from linkmgr.core.fields.aliases import PATTERN
+from linkmgr.core.fields.aliases import PATTERN, is_wide, normal
 from linkmgr.core.fields.urls import is_own_host, split_ascii
 from linkmgr.core.settings import settings
 
@@ -22,7 +22,12 @@ class ShortUrl(NamedTuple):
 def short_url(domain: str | None, alias: str) -> str:
     """Return the URL of a link. `domain` is a branded domain with its scheme, or None for our own
     host."""
-    return f"{domain or settings().base_url}/{alias}"
+    return f"{domain or settings().base_url}/{in_path(alias)}"
+
+
+def in_path(alias: str) -> str:
+    """Percent-encode the letters of an alias that a URL cannot have."""
+    return alias if alias.isascii() else quote(alias, safe="/")
 
 
 def parse_short_url(text: str) -> ShortUrl | None:
@@ -36,8 +41,9 @@ def parse_short_url(text: str) -> ShortUrl | None:
         parts = split_ascii(text if "://" in text else f"{base.scheme}://{text}")
     except ValidationError:
         return None
-    alias, is_own = parts.path[1:], is_own_host(parts.hostname or "")
-    if parts.query or parts.fragment or not _ALIAS.fullmatch(alias):
+    alias, is_own = normal(unquote(parts.path[1:])), is_own_host(parts.hostname or "")
+    can_be_wide = not is_own or "widealiases" in settings().aliases
+    if parts.query or parts.fragment or not (_ALIAS.fullmatch(alias) or (can_be_wide and is_wide(alias))):
         return None
     is_served = _port(parts) == (_port(base) if is_own else None)
     return ShortUrl(alias, None if is_own else parts.hostname) if is_served else None

@@ -28,6 +28,9 @@ _CANONICAL = re.compile(
 )
 ENCODED = re.compile(r"\bxn--[a-z0-9-]+")  # a label of a host name
 _JAPANESE = frozenset(("CJK", "HIRAGANA", "KATAKANA"))  # scripts of one language, by the names of letters
+_WITH_LATIN = [  # scripts that people write together, and that do not look alike
+    {"LATIN", "CJK", "IDEOGRAPHIC", *scripts} for scripts in (_JAPANESE, {"BOPOMOFO"}, {"HANGUL"})
+]
 _LIKE_LATIN = frozenset("асԁеһіјӏорԛѕԝхуъҽпгѵѡαικνρυωηοτχ")  # Cyrillic and Greek
 _HOST_HEADER = re.compile(
     r"(?:\[(?P<ipv6>[0-9a-f:.]{2,45})\]|(?P<name>[a-z0-9.-]{1,253}?)\.?)(?::[0-9]*)?", re.ASCII
@@ -101,6 +104,18 @@ def readable_label(label: str) -> str:
         return label
     is_one = len(scripts) == 1 or scripts <= _JAPANESE
     return name if is_exact and is_one and not letters <= _LIKE_LATIN else label
+
+
+def has_lookalikes(text: str) -> bool:
+    """Return True if a text may look like another one: its letters are of scripts that are not
+    written together, or only letters like Latin ones."""
+    letters = {char for char in text if char.isalpha()}
+    try:
+        scripts = {re.split("[ -]", unicodedata.name(char))[0] for char in letters}
+    except ValueError:  # a letter without a name
+        return True
+    is_one = len(scripts) <= 1 or any(scripts <= together for together in _WITH_LATIN)
+    return not is_one or bool(letters and letters <= _LIKE_LATIN)
 
 
 def readable(url: str) -> str:

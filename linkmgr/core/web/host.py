@@ -1,15 +1,70 @@
 """The host of a request: our own, or a foreign one, which need not be a branded domain; and the
-routes of each."""
+routes of each.
 
+A path that no route of a host has may be that of a link whose alias has `/`, `.` or letters of any
+script. The routes of links with such an alias are a map of their own, which is asked last: what the
+service serves comes first.
+"""
+
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, Protocol, cast
 from urllib.parse import urlsplit
 
 from flask import Flask
-from werkzeug.routing import Map
+from werkzeug.exceptions import HTTPException, NotFound
+from werkzeug.routing import Map, MapAdapter, Rule
 
 from linkmgr.core.fields.urls import is_own_host, requested_host
 from linkmgr.core.settings import settings, this_app
+
+_ALIAS, _WIDE = "<alias:alias>", "<wide:alias>"
+
+
+class WideRoutes(Map):
+    """The routes of links in another map, for wide aliases."""
+
+    def __init__(self, routes: Map) -> None:
+        self.routes = routes
+        self.originals = [rule for rule in routes.iter_rules() if _ALIAS in rule.rule]
+        super().__init__(
+            [
+                Rule(rule.rule.replace(_ALIAS, _WIDE), endpoint=number, methods=rule.methods)
+                for number, rule in enumerate(self.originals)
+            ],
+            converters=routes.converters,
+            strict_slashes=False,
+            merge_slashes=False,
+        )
+
+
+class Paths(MapAdapter):
+    """Finds the route of a path on a host."""
+
+    def __init__(self, routes: Map, wide: WideRoutes | None, path: str, method: str, root: str) -> None:
+        super().__init__(routes, "localhost", root or "/", "", "http", path, method)
+        self.wide = wide
+
+    def match(self, *args: Any, **options: Any) -> Any:
+        try:
+            return super().match(*args, **options)
+        except NotFound:
+            if route := self._match_wide(**options):
+                return route
+            raise
+
+    def _match_wide(self, *, return_rule: bool = False, **_: Any) -> Any:
+        """Return None for other methods, too: those paths were unknown before there were such
+        aliases."""
+        if self.wide is None:
+            return None
+        with suppress(HTTPException):
+            number, arguments = self.wide.bind("").match(
+                self.path_info.removesuffix("/"), self.default_method
+            )
+            rule = self.wide.originals[number]
+            return (rule if return_rule else rule.endpoint), arguments
+        return None
 
 
 class Hosts:
@@ -17,8 +72,15 @@ class Hosts:
         self._app = app
         self._own = urlsplit(settings().base_url).netloc.lower()  # the header of most requests
         self.routes: Map = app.url_map  # of foreign hosts
+        self.wide: WideRoutes | None = None  # of them, for wide aliases
+        self.own_wide: WideRoutes | None = None  # if our own host can have these
         # Every request calls it, and its result depends only on settings.
         self.foreign = lru_cache(maxsize=256)(self._foreign)
+
+    def paths(self, path: str, *, is_own: bool, method: str = "GET", root: str = "") -> Paths:
+        """Return what finds the route of a path. `match` of it raises the errors of werkzeug."""
+        routes, wide = (self._app.url_map, self.own_wide) if is_own else (self.routes, self.wide)
+        return Paths(routes, wide, path, method, root)
 
     def _foreign(self, header: str) -> str | None:
         """Return the host of a Host header, or None if it is our own."""
@@ -40,12 +102,29 @@ def init_routes(app: Flask, own: tuple[str, ...]) -> None:
     registered."""
     rules = [rule.empty() for rule in app.url_map.iter_rules() if rule.rule.split("/", 2)[1] not in own]
     routes = Map(rules, converters=app.url_map.converters, strict_slashes=False, merge_slashes=False)
-    cast("HasHosts", app).hosts.routes = routes
+    all_hosts = cast("HasHosts", app).hosts
+    all_hosts.routes, all_hosts.wide = routes, WideRoutes(routes)
+    if "widealiases" in settings().aliases:
+        all_hosts.own_wide = WideRoutes(app.url_map)
+
+
+def hosts() -> Hosts:
+    return cast("HasHosts", this_app()).hosts
 
 
 def foreign_routes() -> Map:
-    return cast("HasHosts", this_app()).hosts.routes
+    return hosts().routes
+
+
+def wide_alias(path: str, *, is_own: bool) -> str | None:
+    """Return the wide alias of the link that a path leads to on our own host or on branded
+    domains, or None."""
+    try:
+        rule, arguments = hosts().paths(path, is_own=is_own).match(return_rule=True)
+    except HTTPException:
+        return None
+    return str(arguments["alias"]) if rule.rule == f"/{_ALIAS}" else None
 
 
 def host_of(environ: dict[str, Any]) -> str | None:
-    return cast("HasHosts", this_app()).hosts.foreign(environ.get("HTTP_HOST", ""))
+    return hosts().foreign(environ.get("HTTP_HOST", ""))

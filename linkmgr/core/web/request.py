@@ -179,10 +179,8 @@ class Service(flask.Flask):
             return None
         request = cast("Request", request)
         request.foreign_host = self.hosts.foreign(request.environ.get("HTTP_HOST", ""))
-        routes = self.url_map if request.foreign_host is None else self.hosts.routes
-        return routes.bind(
-            "localhost", request.root_path, "", default_method=request.method, path_info=request.path
-        )
+        is_own = request.foreign_host is None
+        return self.hosts.paths(request.path, is_own=is_own, method=request.method, root=request.root_path)
 
 
 # Return the request object itself. The proxy `flask.request` looks it up for each attribute.

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Set
 from typing import Any
+from urllib.parse import unquote
 
 import orjson
 
@@ -43,7 +44,7 @@ def _parse_array(text: str) -> list[Any] | None:
 
 def split_short_url(text: str) -> tuple[str, str]:
     if match := _SHORT_URL.fullmatch(text):
-        return match[1] or match[3], (match[2] or match[4] or "").strip("/")
+        return match[1] or match[3], unquote((match[2] or match[4] or "").strip("/"))
     return "", text.strip("/")
 
 

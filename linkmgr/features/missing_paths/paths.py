@@ -10,7 +10,7 @@ import orjson
 from flask import Flask
 
 from linkmgr.core.database.background import Background
-from linkmgr.core.fields.aliases import PATTERN
+from linkmgr.core.fields.aliases import PATTERN, is_wide, normal
 from linkmgr.core.settings import this_app
 from linkmgr.features.missing_paths import repository as missing_paths
 from linkmgr.visits import counting
@@ -60,10 +60,11 @@ def _forget_half(paths: Counter[str]) -> None:
     paths[missing_paths.OTHER] = others
 
 
-def count(environ: dict[str, Any], domain_id: int, path: str) -> None:
-    if environ["REQUEST_METHOD"] == "GET" and _COUNTED.fullmatch(path) and counting.is_by_person(environ):
+def count(environ: dict[str, Any], domain_id: int, path: str, *, can_be_wide: bool) -> None:
+    could_be_alias = _COUNTED.fullmatch(path) or (can_be_wide and is_wide(normal(path[1:])))
+    if environ["REQUEST_METHOD"] == "GET" and could_be_alias and counting.is_by_person(environ):
         paths: MissingPaths = this_app().extensions["linkmgr_missing_paths"]
-        paths.add(domain_id, path)
+        paths.add(domain_id, normal(path))
 
 
 def init_app(app: Flask) -> None:

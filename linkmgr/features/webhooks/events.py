@@ -20,6 +20,7 @@ from linkmgr.core.database.session import is_connection_lost
 from linkmgr.core.database.statements import Row, timestamp
 from linkmgr.core.errors import AppError
 from linkmgr.core.fields.countries import with_code
+from linkmgr.core.fields.short_urls import short_url
 from linkmgr.core.settings import settings
 from linkmgr.features.imports import repository as imports
 from linkmgr.features.webhooks import activity, outbox
@@ -192,7 +193,7 @@ def _deleted(path: str, stored: Row) -> Row:
     record = {name: stored[name] for name in _STORED if name in stored}
     if path == "link":
         domain = stored.get("domain") or settings().base_url
-        record |= {"shorturl": f"{domain}/{stored['alias']}", "domain": domain}
+        record |= {"shorturl": short_url(domain, stored["alias"]), "domain": domain}
     return record
 
 

@@ -1,0 +1,250 @@
+"""Aliases with `/`, `.` and letters of any script, where the domain allows them."""
+
+import unicodedata
+from collections.abc import Callable, Iterator
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from linkmgr.core.database import jobs
+from linkmgr.repository import domains
+from tests.conftest import BASE_URL, Client
+from tests.support.factories import Sql
+from tests.support.imported import Import, aliases, sale, send, shlink, yourls
+from tests.support.races import at_once
+from tests.support.shortlinks import PAGE, refused
+from tests.support.targets import FIREFOX
+
+HOST = "go.example.org"
+PLAIN = "custom must be 1 to 100 letters, digits, '_' or '-'."
+WIDE = "custom must be 1 to 100 letters of one script, digits, '_', '-' or '.', in parts that are separated by '/'."
+LOOKALIKE = "custom must not mix letters that look like those of another script."
+ALLOWED = [
+    "a/b",
+    "docs/v1.0/intro",
+    "a.b",
+    "c/x",
+    "login/now",
+    "\u00fcml\u00e4ut",
+    "\u0441\u043a\u0438\u0434\u043a\u0430/winter",
+    "\u65e5\u672c\u8a9e",
+    "iPhone\u624b\u673a",
+    "\u0939\u093f\u0928\u094d\u0926\u0940",
+    "\u0627\u0644\u0639\u0631\u0628\u064a\u0629",
+    "\u00fc" * 100,
+]
+
+
+@pytest.fixture
+def domain(alice: Client) -> int:
+    return alice.add("/api/domain/add", {"domain": f"https://{HOST}", "widealiases": True})
+
+
+def add(client: Client, alias: str, **members: Any) -> int:
+    return client.add("/api/url/add", {"url": PAGE, "custom": alias, "domain": HOST} | members)
+
+
+def ask(app: Flask, path: str, host: str = HOST, **options: Any) -> TestResponse:
+    headers = {"Host": host, "User-Agent": FIREFOX}
+    return app.test_client().open(quote(path, safe="/+?=%"), headers=headers, **options)
+
+
+@pytest.mark.usefixtures("domain")
+@pytest.mark.parametrize("alias", ALLOWED, ids=range(len(ALLOWED)))
+def test_a_link_can_have_such_an_alias(app: Flask, alice: Client, alias: str) -> None:
+    link_id = add(alice, alias)
+    record = alice.get(f"/api/url/{link_id}").get_json()["details"]
+    assert (record["alias"], record["custom"]) == (alias, alias)
+    assert record["shorturl"] == f"https://{HOST}/{quote(alias)}"
+    for path in (f"/{alias}", f"/{alias}/", f"/{unicodedata.normalize('NFD', alias)}"):
+        assert ask(app, path).headers["Location"] == PAGE
+    for short in (record["shorturl"], f"{HOST}/{alias}"):
+        assert alice.get("/api/urls", query_string={"short": short}).get_json()["id"] == link_id
+    by_alias = {"alias": alias, "domain": HOST}
+    assert alice.get("/api/urls", query_string=by_alias).get_json()["id"] == link_id
+    assert ask(app, f"/{alias}", "127.0.0.1:5000").status_code != 302
+    sent = {"url": PAGE, "custom": unicodedata.normalize("NFD", alias), "domain": HOST}
+    assert alice.post("/api/url/add", sent).get_json()["code"] == "alias_taken"
+
+
+@pytest.mark.usefixtures("domain")
+@pytest.mark.parametrize(
+    ("alias", "message"),
+    [
+        *((alias, WIDE) for alias in ("a//b", "/a", "a/", ".env", "a/.git", "a.", "a/../b", "a b", "a?b", "a%2Fb")),
+        *((alias, WIDE) for alias in ("a\u200db", "\ufb01", "\u0661", "\u0301a", "\uff41", "x" * 101, "a^b", "a+")),
+        *((alias, WIDE) for alias in ("a" + "\u0327" * 5, "\U0001f600", "a\\b", "a\u202eb")),
+        *((alias, LOOKALIKE) for alias in ("\u0441ale", "x\u03ac", "\u0441\u0440\u043e\u0440", "sale/\u0435")),
+        *((f"{alias}", "is reserved") for alias in ("a/qr", "a/b/qr/300", "a/pixels", "a/owner", "a/ico", "q/x")),
+        *((f"{alias}", "is reserved") for alias in ("robots.txt", "Robots.txt", "favicon.ico", "static/x", "api/x")),
+        *((f"{alias}", "is reserved") for alias in ("healthz/x", "metrics/x", "r/sale")),
+    ],
+)
+def test_others_are_refused(alice: Client, alias: str, message: str) -> None:
+    assert message in refused(alice, custom=alias, domain=HOST)
+
+
+@pytest.mark.parametrize("alias", ["a/b", "a.b", "\u00fcml\u00e4ut", "\u0441ale", "a//b", "robots.txt"])
+def test_where_they_are_not_allowed_nothing_has_changed(alice: Client, alias: str) -> None:
+    link_id = alice.add("/api/url/add", {"url": PAGE, "custom": "plain"})
+    alice.add("/api/domain/add", {"domain": f"https://{HOST}"})
+    error = {"field": "custom", "code": "invalid", "message": PLAIN}
+    for members in ({}, {"domain": HOST}, {"domain": "https://nobody.example.org"}, {"domain": ""}):
+        for answer in (
+            alice.post("/api/url/add", {"url": PAGE, "custom": alias} | members),
+            alice.put(f"/api/url/{link_id}/update", {"custom": alias} | members),
+        ):
+            body = answer.get_json()
+            assert (answer.status_code, body["message"], body["errors"]) == (400, PLAIN, [error])
+    rows = {"urls": [{"url": PAGE, "custom": alias, "domain": HOST}]}
+    assert alice.post("/api/urls/bulk", rows).get_json()["results"][0]["code"] == "invalid"
+    changes = {"ids": [link_id], "data": {"custom": alias}}
+    assert PLAIN in alice.put("/api/urls/bulk", changes).text
+    assert alice.post("/api/bio/add", {"name": "Dana", "alias": alias}).get_json()["message"] == PLAIN.replace(
+        "custom", "alias"
+    )
+
+
+def test_a_link_only_moves_where_its_alias_is_allowed(app: Flask, alice: Client, domain: int) -> None:
+    link_id = add(alice, "docs/v1")
+    answer = alice.put(f"/api/url/{link_id}/update", {"domain": ""})
+    assert (answer.status_code, answer.get_json()["code"]) == (400, "alias_wide")
+    assert alice.put(f"/api/url/{link_id}/update", {"custom": "docs/v2"}).status_code == 200
+    assert alice.put(f"/api/domain/{domain}/update", {"widealiases": False}).status_code == 200
+    record = alice.get(f"/api/url/{link_id}").get_json()["details"]
+    sent_back = {"custom": record["custom"], "domain": record["domain"], "title": "Docs"}
+    assert alice.put(f"/api/url/{link_id}/update", sent_back).status_code == 200
+    assert alice.put(f"/api/url/{link_id}/update", {"custom": "docs/v3"}).get_json()["message"] == PLAIN
+    assert ask(app, "/docs/v2").headers["Location"] == PAGE
+
+
+@pytest.mark.usefixtures("domain")
+def test_its_pages_are_those_of_any_link(app: Flask, alice: Client) -> None:
+    alias = "docs/\u00fcber.uns"
+    link_id = add(alice, alias, password="secret", title="Docs")
+    assert b"password" in ask(app, f"/{alias}").data
+    assert ask(app, f"/{alias}", method="POST", data={"password": "secret"}).headers["Location"] == PAGE
+    assert ask(app, f"/{alias}", method="POST", data={"password": "wrong"}).status_code == 401
+    for path, mimetype in ((f"/{alias}/qr", "image/png"), (f"/{alias}/qr/200?format=svg", "image/svg+xml")):
+        assert ask(app, path).mimetype == mimetype
+    assert "Where" in ask(app, f"/{alias}+").text
+    assert quote(f"https://{HOST}/{alias}", safe="") in ask(app, f"/{alias}/owner").headers["Location"].replace(
+        "http%3A", "https%3A"
+    )
+    assert ask(app, f"/{alias}", method="DELETE").status_code == 404
+    assert alice.post(f"/api/url/{link_id}/try", {}).get_json()["data"]["url"] == PAGE
+
+
+@pytest.mark.usefixtures("domain")
+def test_what_the_service_serves_comes_first(app: Flask, alice: Client, sql: Sql) -> None:
+    for alias in ("robots.txt", "healthz/x", "api/x", "q/none", "static/x"):
+        sql(
+            """
+            INSERT INTO links (user_id, domain_id, alias, url)
+            SELECT user_id, id, %(alias)s, 'https://example.com/' FROM domains
+            RETURNING 1
+            """,
+            alias=alias,
+        )
+        assert ask(app, f"/{alias}").status_code != 302
+    assert ask(app, "/robots.txt").text == "User-agent: *\nDisallow:\n"
+
+
+@pytest.mark.usefixtures("domain")
+def test_a_redirect_takes_one_statement(alice: Client, executed: list[str], app: Flask) -> None:
+    add(alice, "docs/\u00fcber")
+    ask(app, "/docs/\u00fcber")
+    executed.clear()
+    assert ask(app, "/docs/\u00fcber").status_code == 302
+    [statement] = [statement for statement in executed if "visits" not in statement]
+    assert "FROM aliases" in statement
+
+
+@pytest.mark.usefixtures("domain")
+def test_a_qr_code_can_lead_to_such_a_link(app: Flask, alice: Client) -> None:
+    add(alice, "docs/\u00fcber")
+    data = f"https://{HOST}/docs/\u00fcber"
+    made = alice.post("/api/qr/add", {"type": "link", "data": data}).get_json()
+    assert made["error"] == 0, made
+    assert alice.post("/api/qr/add", {"type": "link", "data": f"https://{HOST}/docs/other"}).get_json()["error"] == 1
+
+
+@pytest.mark.usefixtures("domain")
+def test_of_many_at_once_one_has_the_alias(app: Flask, alice: Client) -> None:
+    def create(number: int) -> int:
+        alias = unicodedata.normalize("NFD" if number % 2 else "NFC", "docs/\u00fcber")
+        members = {"url": PAGE, "custom": alias, "domain": HOST}
+        return Client(app.test_client(), alice.key).post("/api/url/add", members).status_code
+
+    assert sorted(at_once(20, create)) == [200, *[400] * 19]
+
+
+# --- imports
+
+
+@pytest.mark.usefixtures("domain")
+def test_imports_keep_aliases(app: Flask, alice: Client, run_import: Import, sql: Sql) -> None:
+    rows = [sale(alias).replace("s.example.com", HOST) for alias in ("docs/v1", "a.b", "\u00fcml\u00e4ut")]
+    assert run_import(alice, shlink(*rows))["made"] == 3
+    dub = f"id,domain,key,url,shortLink,clicks\n1,{HOST},c/x,https://example.com/x,https://{HOST}/c/x,3\n"
+    assert run_import(alice, dub.encode(), "?source=dub")["made"] == 1
+    assert aliases(sql, alice) == ["a.b", "c/x", "docs/v1", "\u00fcml\u00e4ut"]
+    assert ask(app, "/c/x").headers["Location"] == "https://example.com/x"
+
+
+def test_imports_keep_the_case_of_aliases_where_it_is_ignored(alice: Client, run_import: Import, app: Flask) -> None:
+    both = {"domain": f"https://{HOST}", "widealiases": True, "ignorecase": True}
+    alice.add("/api/domain/add", both)
+    assert run_import(alice, shlink(sale("C/X").replace("s.example.com", HOST)))["made"] == 1
+    assert ask(app, "/c/x").status_code == 302
+
+
+# --- the host of the service
+
+
+@pytest.fixture
+def own(app_with: Callable[..., Flask], sql: Sql) -> Iterator[Flask]:
+    """The service with wide aliases on its own host."""
+    wide = app_with(aliases="widealiases")
+    with wide.app_context():
+        domains.prepare_own_host()
+    yield wide
+    sql("UPDATE service SET widealiases = false RETURNING 1")
+
+
+OURS = "127.0.0.1:5000"
+
+
+def test_the_host_of_the_service_can_have_them(own: Flask, register: Callable[..., Client]) -> None:
+    client = register("dana", via=own)
+    link_id = add(client, "docs/\u00fcber", domain="")
+    assert ask(own, "/docs/\u00fcber", OURS).headers["Location"] == PAGE
+    assert client.put(f"/api/url/{link_id}/update", {"custom": "docs/v1.0"}).status_code == 200
+    client.add("/api/bio/add", {"name": "Dana", "alias": "team/dana"})
+    assert ask(own, "/team/dana", OURS).status_code == 200
+    made = client.post("/api/qr/add", {"type": "link", "data": f"{BASE_URL}/docs/v1.0"}).get_json()
+    assert made["error"] == 0, made
+    for alias in ("console/x", "login/x", "c/x", "u/dana/list-1", "static/x", "account/x"):
+        assert "is reserved" in refused(client, custom=alias)
+    assert send(client, yourls("a.b", 1, 2)).status_code == 200
+    with own.app_context():
+        while jobs.run_next(lambda _: False) or jobs.fetch_next(lambda _: False):
+            pass
+    assert ask(own, "/a.b", OURS).headers["Location"] == "https://example.com/sale"
+    for path in ("/console/unknown", "/nothing/here", "/wp-login.php"):
+        assert ask(own, path, OURS).status_code == 404
+
+
+# --- the console
+
+
+def test_the_form_of_a_domain_has_both_options(console: FlaskClient, alice: Client, domain: int) -> None:
+    page = console.get(f"/console/domains/{domain}/edit").text
+    assert 'name="ignorecase"' in page
+    assert 'name="widealiases"' in page
+    link_id = add(alice, "docs/v1")
+    assert "docs/v1" in console.get(f"/console/links/{link_id}").text
