@@ -17,6 +17,7 @@ from selenium.webdriver.common.keys import Keys
 from linkmgr.core.error_catalogue import CATALOGUE
 from linkmgr.core.settings import RELEASE
 from linkmgr.document.document import pages_of
+from linkmgr.schemas.statistics import STATISTICS
 from linkmgr.visits.dimensions import DIMENSIONS, TOPS
 from tests.conftest import ROOT, Client
 from tests.support.browser import Browser
@@ -102,7 +103,7 @@ def test_an_example_shows_an_object_once(app: Flask) -> None:
 
 
 def test_the_examples_of_statistics_have_labels_of_their_dimension() -> None:
-    statistics = document()["components"]["schemas"]["Statistics"]["properties"]
+    statistics = STATISTICS["properties"]
     shown = {name: next(iter(schema["examples"][0])) for name, schema in statistics.items() if name in TOPS}
     assert shown == {dimension.top: dimension.example for dimension in DIMENSIONS if dimension.top}
     assert {**shown, "topReferrers": "t.co"} == shown, "of which `socialCount` counts the clicks"

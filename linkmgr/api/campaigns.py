@@ -25,6 +25,10 @@ _PRINTED = {
     **{name: _MEMBERS[name] for name in ("public", "rotator", "list")},
     "campaign": _MEMBERS["name"],
 }
+_WRITTEN = shapes.success(
+    "CampaignWritten", **_PRINTED | _MEMBERS, data=shapes.ref("Campaign"), record=shapes.ref("Campaign")
+)
+_WRITTEN["required"] = ["error", *_PRINTED, "data", "record"]
 
 
 def _named(campaign: Row) -> Row:
@@ -58,7 +62,7 @@ def read(campaign_id: int) -> Response:
 @operation(
     "campaigns:create",
     "campaigns.create",
-    shapes.created_schema(Campaign, **_PRINTED),
+    shapes.with_message("", _WRITTEN, *(_MEMBERS.keys() - _PRINTED.keys())),
     body=Campaign.creates(),
     example={"name": "Summer", "slug": "summer", "public": True},
     errors=("plan_feature", "campaign_name_taken", "campaign_slug_taken"),
@@ -78,12 +82,7 @@ def add(new: Row) -> Response:
 @operation(
     "campaigns:write",
     "campaigns.update",
-    shapes.record_schema(
-        Campaign,
-        message="Campaign has been updated successfully.",
-        **_PRINTED | _MEMBERS,
-        data=shapes.ref("Campaign"),
-    ),
+    shapes.with_message("Campaign has been updated successfully.", _WRITTEN),
     body=Campaign.updates(),
     stored=campaigns.read,
     example={"name": "Winter"},

@@ -24,6 +24,7 @@ _ITEM = shapes.object_of(
     date=shapes.DAY,
 )
 _MEMBERS = shapes.members(Channel)
+_WRITTEN = shapes.record_schema(Channel, "Response", **_MEMBERS)
 _PATH = {
     "type": Parameter(
         "The type of the item.", title="ChannelItemType", type="string", enum=list(channels.ITEMS)
@@ -81,7 +82,7 @@ def read(channel_id: int) -> Response:
 @operation(
     "channels:create",
     "channels.create",
-    shapes.record_schema(Channel, **_MEMBERS),
+    shapes.with_message("", _WRITTEN),
     body=Channel.creates(),
     example={"name": "Reading", "description": "For the train", "color": "#3b82f6", "starred": True},
     errors=("channel_name_taken",),
@@ -97,7 +98,7 @@ def add(new: Row) -> Response:
 @operation(
     "channels:write",
     "channels.update",
-    shapes.record_schema(Channel, message="Channel has been updated successfully.", **_MEMBERS),
+    shapes.with_message("Channel has been updated successfully.", _WRITTEN),
     body=Channel.updates(),
     stored=channels.read,
     example={"starred": False},

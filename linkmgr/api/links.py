@@ -132,16 +132,19 @@ TO_BIN = {
         default="0",
     )
 }
+_WITH_SHORT = "With `short` only."
 _FOUND = shapes.success(
-    data={
-        "allOf": [
-            shapes.ref("Page"),
-            shapes.object_of(urls=shapes.array_of(shapes.ref("LinkListed"))),
-            shapes.object_of(**STATISTICS_SHAPE["properties"])
-            | {"required": [], "description": "With `short` only."},
-        ]
-    },
-    id=shapes.ID | {"description": "With `short` only."},
+    "LinkList",
+    data=shapes.page_of(
+        "Link",
+        "urls",
+        "LinkListed",
+        **{
+            name: member | {"description": _WITH_SHORT}
+            for name, member in STATISTICS_SHAPE["properties"].items()
+        },
+    ),
+    id=shapes.ID | {"description": _WITH_SHORT},
     details=shapes.ref("Link"),
     record=shapes.ref("Link"),
 )
@@ -155,7 +158,10 @@ _LIST["examples"] = [
 _SHORT = {"id": shapes.ID, "shorturl": shapes.own_url("summer"), "short": shapes.own_url("summer")}
 IS_NEW = shapes.schema_of(True) | {"description": "False if this is a link of the URL that you already had."}
 _RECORD = {"details": shapes.ref("Link"), "data": shapes.ref("Statistics"), "record": shapes.ref("Link")}
-_CREATED = shapes.success(**_SHORT, is_new=IS_NEW, **_RECORD) | {"required": ["error", *_SHORT, "is_new"]}
+_CREATED = shapes.success("LinkCreated", **_SHORT, is_new=IS_NEW, **_RECORD)
+_CREATED["required"] = ["error", *_SHORT, "is_new"]
+_READ = shapes.success("LinkResponse", **_SHORT, **_RECORD)
+_READ["required"] = ["error", "id", "details", "record"]
 _ERRORS = (
     "plan_feature", "alias_taken", "alias_reserved", "alias_wide", "link_branded", "domain_unknown", "domain_in_use",
     "campaign_unknown", "splash_unknown", "overlay_unknown", "pixel_unknown", "channel_unknown", "domain_needed",
@@ -250,7 +256,7 @@ def index() -> Json:
 @operation(
     "links:read",
     "links.get",
-    shapes.success(id=shapes.ID, **_RECORD) | {"required": ["error", "id", "details", "record"]},
+    shapes.with_message("", _READ, "shorturl", "short"),
     query=STATISTICS,
     has_etag=True,
     restricted=("own_only", "domains"),
@@ -295,7 +301,7 @@ def add(new: Row) -> Response:
 @operation(
     "links:write",
     "links.update",
-    shapes.success(message="Link has been updated successfully.", **_SHORT, **_RECORD),
+    shapes.with_message("Link has been updated successfully.", _READ),
     body=Link.updates(),
     stored=links.read,
     example={"url": "https://example.com/winter", "metatitle": "Winter sale"},
@@ -382,7 +388,7 @@ def delete(link_id: int) -> Json:
 @operation(
     "links:write",
     "links.restore",
-    shapes.success(message="Link has been restored successfully.", **_SHORT, **_RECORD),
+    shapes.with_message("Link has been restored successfully.", _READ),
     errors=("plan_limit", "plan_feature", "target_blocked", "externalid_taken"),
     has_etag=True,
     restricted=("own_only", "domains"),
@@ -402,7 +408,7 @@ def restore(link_id: int) -> Response:
 @operation(
     "links:read",
     "links.tryVisitor",
-    shapes.success(data=TRIED),
+    shapes.success("LinkTried", data=TRIED),
     body=DescribedVisitor,
     example={"country": "France", "device": "iphone", "query": "ref=partner"},
     restricted=("own_only", "domains"),

@@ -32,6 +32,7 @@ SECTION = Section(
 )
 
 _RECORD = {"details": shapes.ref("QrCode"), "data": shapes.ref("Statistics"), "record": shapes.ref("QrCode")}
+_READ = shapes.success("QrCodeResponse", **_RECORD) | {"required": ["error", "details", "record"]}
 OF_BIN = {
     "bin": Parameter(
         f"`1` lists the QR codes in the bin, which were deleted in the last {qr_bin.DAYS} days, the "
@@ -75,7 +76,7 @@ def index() -> Json:
 @operation(
     "qr:read",
     "qr.get",
-    shapes.success(**_RECORD) | {"required": ["error", "details", "record"]},
+    shapes.with_message("", _READ),
     query=STATISTICS,
     has_etag=True,
     restricted=("own_only", "domains"),
@@ -90,7 +91,7 @@ def read(qr_id: int) -> Response:
 @operation(
     "qr:create",
     "qr.create",
-    shapes.success(id=shapes.ID, link=shapes.own_url("qr/bcd234fgh567"), **_RECORD),
+    shapes.success("QrCodeCreated", id=shapes.ID, link=shapes.own_url("qr/bcd234fgh567"), **_RECORD),
     body=QrCode.creates(),
     example={"type": "link", "data": "https://example.com/", "name": "Poster", "foreground": "rgb(0,0,128)"},
     errors=_ERRORS,
@@ -112,7 +113,7 @@ def add(new: Row) -> Response:
 @operation(
     "qr:write",
     "qr.update",
-    shapes.success(message="QR has been updated successfully.", **_RECORD),
+    shapes.with_message("QR has been updated successfully.", _READ),
     body=QrCode.updates(),
     stored=qr.read,
     example={"data": "https://example.com/winter"},
@@ -150,7 +151,7 @@ def delete(qr_id: int) -> Json:
 @operation(
     "qr:write",
     "qr.restore",
-    shapes.success(message="QR code has been restored successfully.", **_RECORD),
+    shapes.with_message("QR code has been restored successfully.", _READ),
     errors=("target_blocked",),
     has_etag=True,
     restricted=("own_only",),

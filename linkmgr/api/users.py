@@ -105,7 +105,7 @@ def delete(user_id: int) -> Json:
 
 
 @bp.get("/user/login/<id:user_id>")
-@operation("admin", "users.createLoginLink", shapes.success(url=shapes.own_url("login/...")))
+@operation("admin", "users.createLoginLink", shapes.success("LoginLink", url=shapes.own_url("login/...")))
 def login_link(user_id: int) -> Json:
     """Create a sign-in link for a user.
 

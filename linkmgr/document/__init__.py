@@ -16,6 +16,7 @@ from werkzeug.wrappers import Response as AnyResponse
 from linkmgr.core.error_catalogue import CATALOGUE
 from linkmgr.core.errors import AppError
 from linkmgr.core.fields.query import Parameter, values_of
+from linkmgr.core.fields.shapes import ANY_OBJECT
 from linkmgr.core.settings import settings, this_app
 from linkmgr.core.web import security_headers
 from linkmgr.core.web.operation import operation
@@ -45,7 +46,7 @@ def _document(app: Flask) -> bytes:
 
 
 @document_bp.get("/openapi.json")
-@operation("public", "document.get", {"type": "object"}, has_etag=True, is_free=True, query=_QUERY)
+@operation("public", "document.get", ANY_OBJECT, has_etag=True, is_free=True, query=_QUERY)
 def document() -> AnyResponse:
     """Read this document."""
     from linkmgr.document.part import part_of  # noqa: PLC0415

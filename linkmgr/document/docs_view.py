@@ -95,6 +95,8 @@ class Reader:
         self.shown: set[str] = set()  # objects in the examples of a section
 
     def resolve(self, schema: JsonSchema) -> JsonSchema:
+        if "anyOf" in schema:  # an object, or null
+            return self.resolve(schema["anyOf"][0])
         if "$ref" not in schema:
             return schema
         _, _, section, name = schema["$ref"].split("/")
@@ -191,7 +193,7 @@ class Reader:
             name, *inner = path.split(".")
             schema = self.document["components"]["schemas"][name]
             for member in inner:
-                schema = schema["properties"][member] | {"required": []}
+                schema = self.resolve(schema["properties"][member]) | {"required": []}
             yield {"title": title, "rows": self._rows(schema)}
 
     # --- operations

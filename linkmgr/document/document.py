@@ -10,7 +10,7 @@ from linkmgr.core.database.paging import MAX_BYTES as MAX_PAGE
 from linkmgr.core.fields.member import JsonSchema
 from linkmgr.core.fields.problems import CODES
 from linkmgr.core.fields.query import Parameter
-from linkmgr.core.fields.shapes import ID, RECORDS, object_of, ref, text, with_actor
+from linkmgr.core.fields.shapes import ANY_OBJECT, ID, RECORDS, object_of, ref, text, with_actor
 from linkmgr.core.settings import RELEASE
 from linkmgr.core.web import idempotency, writes
 from linkmgr.core.web.idempotency_store import MAX_BYTES, MAX_NUMBER
@@ -19,7 +19,7 @@ from linkmgr.core.web.outbound_budget import PAGES_PER_HOUR, PER_HOUR
 from linkmgr.core.web.pool import MANY_ROWS
 from linkmgr.core.web.scopes import PUBLIC
 from linkmgr.core.web.streams import LARGE
-from linkmgr.document import enumerations, responses
+from linkmgr.document import enumerations, objects, responses
 from linkmgr.document.responses import is_cacheable, is_conditional
 from linkmgr.document.schemas import body_of, with_nested
 from linkmgr.visits.dimensions import OTHER
@@ -160,7 +160,7 @@ def _payloads(events: dict[str, str]) -> JsonSchema:
     time = text("2026-11-21T09:30:00Z", format="date-time")
     return {
         _payload_name(name): with_actor(
-            object_of(type=text(event), timestamp=time, data=ref(name) if name else {"type": "object"})
+            object_of(type=text(event), timestamp=time, data=ref(name) if name else ANY_OBJECT)
         )
         for event, name in events.items()
     }
@@ -262,5 +262,6 @@ def build(app: Flask, base_url: str) -> JsonSchema:
             },
         }
     )
+    objects.extract(document)
     enumerations.extract(document)
     return document

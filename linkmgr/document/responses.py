@@ -137,7 +137,7 @@ def _error_response(status: int, codes: list[str]) -> JsonSchema:
         ),
         "content": {
             "application/json": {
-                "schema": ref("BulkError" if "bulk_refused" in codes else "Error"),
+                "schema": ref("Error"),
                 "example": example,
             }
         },
@@ -236,10 +236,12 @@ def errors(routes: Iterable[Route]) -> dict[str, JsonSchema]:
         ),
         message="url is required.",
     )
-    error["properties"]["errors"] = ERRORS
-    results = {"results": array_of(ref("BulkFailure"))}
-    bulk = error | {"properties": error["properties"] | results}
-    return {"Error": error, "BulkError": bulk, "Problem": problem}
+    failed = "The elements that failed, if a bulk request with `atomic` was refused."
+    error["properties"] |= {
+        "errors": ERRORS,
+        "results": array_of(ref("BulkResult")) | {"description": failed},
+    }
+    return {"Error": error, "Problem": problem}
 
 
 def shared() -> dict[str, JsonSchema]:

@@ -36,7 +36,8 @@ class Feature(fields.Nested):
         self.has_count = has_count
         members: JsonSchema = {"enabled": {"type": "string", "pattern": "^[01]$"}}
         members |= {"count": {"type": "string", "pattern": f"^{_COUNT}$"}} if has_count else {}
-        self.json = {"type": "object", "properties": members, "required": list(members)}
+        name = "CountedFeature" if has_count else "Feature"
+        self.json = {"type": "object", "title": name, "properties": members, "required": list(members)}
 
 
 def _number(about: str, label: str) -> Integer:
@@ -192,6 +193,7 @@ class Members(fields.Field[Row]):
         members: dict[str, Any] = self._schema.fields
         self.json: JsonSchema = {
             "type": "object",
+            "title": f"{schema.__name__}ToSet",
             "properties": {name: members[name].json for name in members},
         }
 

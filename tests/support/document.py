@@ -72,8 +72,6 @@ def _strict(schema: Any) -> Any:
         return [_strict(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    if "allOf" in schema:  # its parts have no other members together
-        return schema | {"unevaluatedProperties": False}
     inner = {name: _strict(value) for name, value in schema.items()}
     if known := schema.get("x-known-values"):
         return inner | {"enum": [*known, None]}
@@ -83,8 +81,7 @@ def _strict(schema: Any) -> Any:
 
 @cache
 def _strict_schemas() -> dict[str, Any]:
-    schemas = document()["components"]["schemas"]
-    return {name: schema if name == "Page" else _strict(schema) for name, schema in schemas.items()}
+    return {name: _strict(schema) for name, schema in document()["components"]["schemas"].items()}
 
 
 def validator_of(schema: dict[str, Any], *, strict: bool = False) -> jsonschema_rs.Draft202012Validator:

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from linkmgr.core.fields.shapes import PAGE
+from linkmgr.schemas.statistics import STATISTICS
 from tests.support import factories
 from tests.support.document import operations
 from tests.support.factories import Make
@@ -17,7 +19,7 @@ class List(NamedTuple):
 def _key(path: str) -> str:
     """Return the member with the rows, which stands beside those of all lists."""
     [response] = [route.operation.response for route in operations() if (route.method, route.path) == ("GET", path)]
-    [key] = response["properties"]["data"]["allOf"][1]["properties"]
+    [key] = response["properties"]["data"]["properties"].keys() - PAGE.keys() - STATISTICS["properties"].keys()
     return str(key)
 
 

@@ -27,7 +27,7 @@ class ExternalId(Matching):
 class Metadata(fields.Field[dict[str, Any]]):
     """A JSON object. An empty array is an empty object, because PHP encodes one like that."""
 
-    json: ClassVar[JsonSchema] = {"type": "object", "additionalProperties": {}}
+    json: ClassVar[JsonSchema] = {"type": "object", "title": "AnyObject", "additionalProperties": {}}
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> dict[str, Any]:
         if value == []:

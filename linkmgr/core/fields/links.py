@@ -173,7 +173,6 @@ class Parameters(fields.Field[list[list[str]]]):
         "examples": ["newsletter"],
     }
     json: ClassVar[JsonSchema] = _array({"name": _name("utm_source"), "value": _VALUE})
-    json_shown: ClassVar[JsonSchema] = _array({"name": {"type": "string"}, "value": {"type": "string"}})
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[list[str]]:
         if not isinstance(value, list):

@@ -72,9 +72,18 @@ def own_url(path: str) -> JsonSchema:
     return url(f"https://go.example.org/{path}")
 
 
-def map_of(shape: Shape, label: str) -> JsonSchema:
+def named(name: str, schema: JsonSchema) -> JsonSchema:
+    """Return the schema of an object with its name in the document."""
+    return schema | {"title": name}
+
+
+def map_of(shape: Shape, label: str, name: str = "Texts") -> JsonSchema:
     values = schema_of(shape)
-    return {"type": "object", "additionalProperties": values, "examples": [{label: values["examples"][0]}]}
+    example = {label: values["examples"][0]}
+    return named(name, {"type": "object", "additionalProperties": values, "examples": [example]})
+
+
+ANY_OBJECT = named("AnyObject", {"type": "object", "additionalProperties": {}})
 
 
 def array_of(items: Shape) -> JsonSchema:
@@ -114,12 +123,15 @@ def with_error(schema: JsonSchema, code: str, about: str) -> JsonSchema:
     return schema | {"properties": schema["properties"] | error}
 
 
+CHANGES = named("Changes", {"type": "object", "additionalProperties": {"type": "array", "items": {}}})
+
+
 def with_actor(event: JsonSchema) -> JsonSchema:
     actor = ref("Actor") | {
         "description": "Who created, changed or deleted the row. `key` is null for the default key."
     }
     about = "By member of an updated record: its previous value and the one in `data`."
-    changes = {"type": "object", "additionalProperties": {"type": "array", "items": {}}, "description": about}
+    changes = CHANGES | {"description": about}
     return event | {"properties": event["properties"] | {"actor": actor, "changes": changes}}
 
 
@@ -131,17 +143,16 @@ def with_warnings(schema: JsonSchema) -> JsonSchema:
     )
 
 
+PAGE = {
+    "result": number(40) | {"description": "The total number of rows."},
+    "perpage": number(15, 1),
+    "maxpage": number(3, 1),
+    "currentpage": number(1, 1) | {"description": "Not with `after`."},
+    "nextpage": number(2) | {"description": "0 on the last page. Not with `after`."},
+    "next": CURSOR | {"description": "The `after` of the next page. Absent on the last page."},
+}
 # Records of several resources
 RECORDS: dict[str, JsonSchema] = {
-    "Page": object_of(
-        result=number(40) | {"description": "The total number of rows."},
-        perpage=number(15, 1),
-        maxpage=number(3, 1),
-        currentpage=number(1, 1) | {"description": "Not with `after`."},
-        nextpage=number(2) | {"description": "0 on the last page. Not with `after`."},
-        next=CURSOR | {"description": "The `after` of the next page. Absent on the last page."},
-    )
-    | {"required": ["result", "perpage", "maxpage"]},
     "Success": {"type": "integer", "enum": [0], "examples": [0]},
     "Failure": {"type": "integer", "enum": [1], "examples": [1]},
     "Done": with_warnings(object_of(error=ref("Success"), message="Done.")),
@@ -162,6 +173,7 @@ def _allow_empty(schema: JsonSchema) -> JsonSchema:
 
 
 _KEPT = (
+    "title",
     "type",
     "enum",
     "minimum",
@@ -213,41 +225,59 @@ def name_of(resource: type[Resource], shown_in: str = "record") -> str:
 # --- responses
 
 
-def success(**members: Shape) -> JsonSchema:
-    return object_of(error=ref("Success"), **members)
+def success(name: str, /, **members: Shape) -> JsonSchema:
+    return named(name, object_of(error=ref("Success"), **members))
 
 
 def done(message: str) -> JsonSchema:
     return ref("Done") | {"examples": [{"error": 0, "message": message}]}
 
 
-def _ref_of(rows: type[Resource] | str, shown_in: str = "record") -> JsonSchema:
-    return ref(rows if isinstance(rows, str) else name_of(rows, shown_in))
+def _name(rows: type[Resource] | str, shown_in: str = "record") -> str:
+    return rows if isinstance(rows, str) else name_of(rows, shown_in)
+
+
+def page_of(name: str, key: str, rows: str, **others: Shape) -> JsonSchema:
+    page = object_of(**PAGE, **{key: array_of(ref(rows))}, **others)
+    return named(f"{name}Page", page) | {"required": ["result", "perpage", "maxpage", key]}
 
 
 def listing_schema(key: str, resource: type[Resource] | str, **others: Shape) -> JsonSchema:
-    rows = object_of(**{key: array_of(_ref_of(resource, "list"))})
-    return success(data={"allOf": [ref("Page"), rows]}, **others)
+    name = _name(resource)
+    return success(f"{name}List", data=page_of(name, key, _name(resource, "list")), **others)
 
 
-def record_schema(resource: type[Resource] | str, **members: Shape) -> JsonSchema:
-    return success(**members, record=_ref_of(resource))
+def with_message(message: str, schema: JsonSchema, *unread: str) -> JsonSchema:
+    """Return the schema of the responses to changes of a record, or to others of the same type,
+    which have no message and none of the `unread` members."""
+    about: JsonSchema = {"description": "Only in the response to a change."}
+    members = {"error": schema["properties"]["error"], "message": {"type": "string"}, **schema["properties"]}
+    for name in ("message", *unread):  # an example of a response has the members with an example
+        kept = {key: value for key, value in members[name].items() if key != "examples"}
+        members[name] = kept | about | ({"examples": [message]} if message else {})
+    return schema | {"properties": members}
+
+
+def record_schema(resource: type[Resource] | str, verb: str, **members: Shape) -> JsonSchema:
+    name = _name(resource)
+    return success(f"{name}{verb}", **members, record=ref(name))
 
 
 def reading_schema(resource: type[Resource] | str) -> JsonSchema:
-    return record_schema(resource, data=_ref_of(resource))
+    return changed_schema("", resource)
 
 
 def changed_schema(message: str, resource: type[Resource] | str) -> JsonSchema:
-    return record_schema(resource, message=text(message), data=_ref_of(resource))
+    return with_message(message, record_schema(resource, "Response", data=ref(_name(resource))))
 
 
 def created_schema(resource: type[Resource] | str, **members: Shape) -> JsonSchema:
-    return record_schema(resource, **({"id": ID} | members), data=_ref_of(resource))
+    return record_schema(resource, "Created", **({"id": ID} | members), data=ref(_name(resource)))
 
 
-def all_of(resource: type[Resource] | str) -> JsonSchema:
-    return success(data=array_of(_ref_of(resource)))
+def all_of(resource: type[Resource] | str, name: str = "") -> JsonSchema:
+    rows = _name(resource)
+    return success(name or f"{rows}List", data=array_of(ref(rows)))
 
 
 def example_of(schema: Any, records: dict[str, JsonSchema]) -> Any:
@@ -257,8 +287,8 @@ def example_of(schema: Any, records: dict[str, JsonSchema]) -> Any:
         return example_of(records[schema["$ref"].rpartition("/")[2]], records)
     if "anyOf" in schema:
         return example_of(schema["anyOf"][0], records)
-    if "allOf" in schema:
-        return {name: value for part in schema["allOf"] for name, value in example_of(part, records).items()}
     if schema.get("items"):
         return [example_of(schema["items"], records)]
-    return {name: example_of(member, records) for name, member in schema.get("properties", {}).items()}
+    examples = {name: example_of(member, records) for name, member in schema.get("properties", {}).items()}
+    needed = schema.get("required", ())
+    return {name: example for name, example in examples.items() if name in needed or example != {}}

@@ -28,11 +28,8 @@ _CHANGE = shapes.object_of(
     ),
     row=shapes.or_null(shapes.ID) | {"description": "The id of what was changed."},
     name=shapes.text("Summer sale", description="Its name at that time."),
-    changes={
-        "type": "object",
-        "additionalProperties": {"type": "array", "items": {}},
-        "description": "By changed member: its previous and its new value. `[]` if they are secret.",
-    },
+    changes=shapes.CHANGES
+    | {"description": "By changed member: its previous and its new value. `[]` if they are secret."},
 )
 _ABOUT = f"""\
 Who changed what in an account since it has invited its first member: links, QR codes, pages and whatever else has

@@ -89,13 +89,21 @@ class QrCodesCreate(Bulk):
 
 
 _INDEX = shapes.number(0) | {"description": "The position of the element in the request, from 0."}
-_FAILURE = shapes.object_of(
+_SHORT_URL = {"shorturl": shapes.own_url("autumn")}
+_RESULT = shapes.object_of(
     index=_INDEX,
+    id=shapes.ID,
+    **_SHORT_URL,
+    is_new=IS_NEW,
+    link=shapes.own_url("qr/xkcd1234"),
     error=shapes.ref("Failure"),
     code="alias_taken",
     message="This alias is already in use. Choose another one.",
     errors=shapes.ERRORS,
-) | {"required": ["index", "error", "code", "message"]}
+) | {
+    "required": ["index"],
+    "description": "An element that failed has `error`, `code` and `message`, as each error has.",
+}
 SECTION = Section(
     "bulk",
     "Bulk",
@@ -109,19 +117,19 @@ SECTION = Section(
         MAX_LOGO_URLS=MAX_LOGO_URLS,
         MAX_ASSIGNED=MAX_ASSIGNED,
     ),
-    lambda: {"BulkFailure": _FAILURE},
+    lambda: {"BulkResult": _RESULT},
 )
 _ERRORS = ("bulk_refused", "bulk_too_large", "rows_limited", "password_busy")
 
 
-def _results(done: str, **members: JsonSchema) -> JsonSchema:
-    """Return the schema of a response with the results of all elements. `done` is the name of their
-    number, and `members` are those of an element that succeeds."""
-    made = shapes.object_of(index=_INDEX, id=shapes.ID, **members)
-    result = _FAILURE | {"properties": made["properties"] | _FAILURE["properties"], "required": ["index"]}
-    result["examples"] = [shapes.example_of(made, {})]
-    answer = shapes.success(**{done: 1000, "failed": 0}, results=shapes.array_of(result))
-    example = {"examples": [shapes.example_of(answer, shapes.RECORDS)]}
+def _results(name: str, done: str, **members: JsonSchema) -> JsonSchema:
+    """Return the schema of a response with the results of all elements, with its `name` in the
+    document. `done` is the name of their number, and `members` are those of an element that
+    succeeds."""
+    result = shapes.example_of(shapes.object_of(index=_INDEX, id=shapes.ID, **members), {})
+    results = shapes.array_of(shapes.ref("BulkResult"))
+    answer = shapes.success(name, **{done: 1000, "failed": 0}, results=results)
+    example = {"examples": [{"error": 0, done: 1000, "failed": 0, "results": [result]}]}
     return shapes.with_error(answer, "bulk_failed", "If all elements failed.") | example
 
 
@@ -129,7 +137,7 @@ def _results(done: str, **members: JsonSchema) -> JsonSchema:
 @operation(
     "links:create",
     "bulk.addLinks",
-    _results("created", shorturl=shapes.own_url("autumn"), is_new=IS_NEW),
+    _results("BulkCreated", "created", **_SHORT_URL, is_new=IS_NEW),
     body=LinksCreate,
     errors=_ERRORS,
     limit=LIMIT,
@@ -149,7 +157,7 @@ def add_links(sent: Row) -> Answer:
 @operation(
     "links:write",
     "bulk.updateLinks",
-    _results("updated", shorturl=shapes.own_url("autumn")),
+    _results("BulkChanged", "updated", **_SHORT_URL),
     body=LinksUpdate,
     errors=(*_ERRORS, "etag_invalid", "short_urls_full"),
     limit=LIMIT,
@@ -180,7 +188,7 @@ def update_links(sent: Row) -> Answer:
 @operation(
     "links:write",
     "bulk.deleteLinks",
-    _results("deleted"),
+    _results("BulkDeleted", "deleted"),
     body=LinkIds,
     query=TO_BIN,
     deletes=True,
@@ -203,7 +211,7 @@ def delete_links(sent: Row) -> Answer:
 @operation(
     "qr:create",
     "bulk.addQrs",
-    _results("created", link=shapes.own_url("qr/xkcd1234")),
+    _results("BulkCreated", "created", link=shapes.own_url("qr/xkcd1234")),
     body=QrCodesCreate,
     errors=_ERRORS,
     limit=LIMIT,

@@ -85,7 +85,7 @@ def _outcome(outcome: Row) -> Row:
 @operation(
     "conversions:create",
     "conversions.create",
-    shapes.success(message="Conversion has been received.", **_RESULT["properties"]),
+    shapes.success("ConversionReported", message="Conversion has been received.", **_RESULT["properties"]),
     body=schema.Report,
     example={"click": "AAAAAABEABkc0rY2q4Gp3bVtQ"[:24], "event": "sale", "order": "A-1042", "value": 29.9},
     errors=("link_unknown",),
@@ -106,7 +106,7 @@ def add(new: Row) -> Json:
 @operation(
     "conversions:create",
     "conversions.createBatch",
-    shapes.success(counted=1, results=shapes.array_of(_RESULT)),
+    shapes.success("ConversionsReported", counted=1, results=shapes.array_of(_RESULT)),
     body=schema.Reports,
     values={"sent": reports.MAX_SENT},
     errors=("bulk_too_large",),
@@ -128,6 +128,7 @@ def add_many(new: Row) -> Json:
     "conversions:create",
     "conversions.import",
     shapes.success(
+        "ConversionsImported",
         counted=2,
         failed=shapes.array_of(
             shapes.object_of(line=3, result=shapes.choice(*reports.RESULTS[1:], "invalid"), message="")
@@ -179,7 +180,7 @@ def index() -> Json:
 _EXPORT = operation(
     "conversions:read",
     "conversions.export",
-    shapes.success(data=shapes.array_of(shapes.ref("ConversionExported"))),
+    shapes.all_of("ConversionExported", "ConversionExport"),
     errors=(*BUSY, "plan_feature"),
     query={
         "format": Parameter("The type of the file.", selects_media=True),
@@ -297,7 +298,7 @@ def update_setup(sent: Row) -> Json:
 @operation(
     "links:read",
     "conversions.get",
-    shapes.success(data=results.LINK),
+    shapes.success("LinkConversionsRead", data=results.LINK),
     query={"event": Parameter("Only those of an event.", examples=["sale"])},
     restricted=_BOTH,
 )

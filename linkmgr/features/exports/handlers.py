@@ -84,7 +84,7 @@ def _names(columns: Columns) -> str:
 
 
 def _operation(scope: str, name: str, record: str, **facts: Any) -> Operation:
-    rows = shapes.success(data=shapes.array_of(shapes.ref(record)))
+    rows = shapes.all_of(record, f"{record.removesuffix('Exported')}Export")
     query = {"format": _FORMAT} | facts.pop("query", {})
     return operation(scope, f"export.{name}", rows, query=query, errors=(*BUSY, "plan_feature"), **facts)
 
@@ -169,7 +169,7 @@ def code_visits_csv(qr_id: int) -> Response:
 @operation(
     "*",
     "export.account",
-    shapes.success(),
+    shapes.success("AccountExport"),
     errors=(*BUSY, "plan_feature"),
     file="application/zip",
     values={"files": ", ".join(f"`{name}.jsonl`" for name in account_export.FILES)},

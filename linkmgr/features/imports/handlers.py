@@ -29,7 +29,9 @@ _PAGE = 100  # failed rows that are read at once; each has at most 128 KiB
 
 _STATES = ("queued", "running", "paused", "done", "failed", "cancelled", "draft")
 _PARTS = {"file": shapes.FILE["schema"]}  # the others are parameters too
-_FORM: JsonSchema = {"schema": {"type": "object", "properties": _PARTS, "required": ["file"]}}
+_FORM: JsonSchema = {
+    "schema": shapes.named("ImportFile", {"type": "object", "properties": _PARTS, "required": ["file"]})
+}
 _NO_URL = "url must be a URL that begins with http:// or https://."
 _COLUMNS = shapes.array_of("Long URL") | {"examples": [["Short URL", "Long URL"]]}
 _RECORDS = {
@@ -95,9 +97,9 @@ def _parameter(field: fields.Field[Any]) -> Parameter:
 
 
 _RULES = {name: _parameter(field) for name, field in bodies.ImportRules().fields.items()}
-_BEGUN = shapes.success(message="Import has been queued.", id=shapes.ID, data=shapes.ref("ImportPreview")) | {
-    "required": ["error"]
-}
+_BEGUN = shapes.success(
+    "ImportBegun", message="Import has been queued.", id=shapes.ID, data=shapes.ref("ImportPreview")
+) | {"required": ["error"]}
 
 
 @bp.get("/imports")
@@ -190,7 +192,7 @@ def read(import_id: int) -> Response:
 _LIST_ERRORS = operation(
     "imports:read",
     "imports.listErrors",
-    shapes.success(data=shapes.array_of(shapes.ref("ImportError"))),
+    shapes.all_of("ImportError"),
     errors=BUSY,
     values={"cells": cells, "import_rows": import_rows, "mib": import_rows.MAX_ERROR_BYTES >> 20},
 )

@@ -82,7 +82,7 @@ def blocks() -> Json:
 
 
 @bp.post("/block/add")
-@operation("admin", "reports.block", shapes.success(id=shapes.ID), body=HostToBlock)
+@operation("admin", "reports.block", shapes.success("HostBlocked", id=shapes.ID), body=HostToBlock)
 def block(sent: Row) -> Json:
     """Block a host."""
     return ok(id=reports.block_host(sent["host"], by=user_id()))

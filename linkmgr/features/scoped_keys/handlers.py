@@ -138,6 +138,7 @@ def update_default(changes: Row) -> Json:
     "keys:write",
     "keys.rotate",
     shapes.success(
+        "KeyRotated",
         message="API key has been rotated successfully.",
         id=shapes.ID,
         key=_SECRET,

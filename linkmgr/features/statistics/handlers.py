@@ -115,11 +115,14 @@ def _respond(report: Report, *, named_by: Collection[str] = ()) -> Json | Respon
     return ok(data={"rows": list(map(with_code, rows)), "totals": report.totals}, meta=report.meta)
 
 
+_TABLE = shapes.object_of(rows=shapes.array_of(shapes.ref("StatsRow")), totals=shapes.ref("StatsTotals"))
+_TABLE["title"] = "StatsTable"
 _QUERY = operation(
     "stats:read",
     "stats.query",
     shapes.success(
-        data=shapes.object_of(rows=shapes.array_of(shapes.ref("StatsRow")), totals=shapes.ref("StatsTotals")),
+        "StatsReport",
+        data=_TABLE,
         meta=shapes.ref("StatsMeta"),
     ),
     query=queries.QUERY,
@@ -140,10 +143,9 @@ _LIVE = operation(
     "stats:read",
     "stats.live",
     shapes.success(
-        data=shapes.object_of(
-            rows=shapes.array_of(shapes.object_of(time=shapes.TIMESTAMP, clicks=3)),
-            totals=shapes.object_of(clicks=3),
-        ),
+        "LiveReport",
+        data=_TABLE
+        | {"examples": [{"rows": [{"time": "2026-11-21 09:30:00", "clicks": 3}], "totals": {"clicks": 3}}]},
         meta=shapes.object_of(bots=shapes.choice(*queries.BOTS)),
     ),
     query=queries.LIVE,
@@ -196,12 +198,13 @@ def live_csv() -> Response:
 # --- the visits of links and QR codes
 
 _VISITS = shapes.success(
+    "VisitList",
     data=shapes.object_of(
         perpage=shapes.number(15, 1),
         visits=shapes.array_of(shapes.ref("Visit")),
         next="20261121T093000.123456-1",
     )
-    | {"required": ["perpage", "visits"]}
+    | {"required": ["perpage", "visits"]},
 )
 _VISITS_CSV = csv.lines([_VISIT, shapes.example_of(shapes.object_of(**_VISIT), {}).values()]).decode()
 

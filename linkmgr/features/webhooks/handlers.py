@@ -42,8 +42,7 @@ _TYPE = shapes.choice("link.created", *TYPES[1:], TEST)
 _SECRET = shapes.text(
     "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=", pattern="^whsec_[A-Za-z0-9+/=]{44}$"
 )
-_DATA: JsonSchema = {
-    "type": "object",
+_DATA: JsonSchema = shapes.ANY_OBJECT | {
     "description": "The record as its GET shows it.",
     "examples": [{"id": 17, "shorturl": "https://go.example.org/summer"}],
 }
@@ -190,7 +189,9 @@ def delete(webhook_id: int) -> Json:
 
 
 @bp.post("/webhook/<id:webhook_id>/rotate")
-@operation("webhooks:write", "webhooks.rotateSecret", shapes.success(secret=_SECRET), body=Rotation)
+@operation(
+    "webhooks:write", "webhooks.rotateSecret", shapes.success("SecretRotated", secret=_SECRET), body=Rotation
+)
 def rotate(rotation: Row, webhook_id: int) -> Json:
     """Replace the secret of a webhook."""
     secret = new_secret()
@@ -240,12 +241,13 @@ def retry(delivery_id: int) -> Json:
     "webhooks:read",
     "webhooks.listEvents",
     shapes.success(
+        "EventList",
         data=shapes.object_of(
             perpage=shapes.number(15, 1),
             events=shapes.array_of(shapes.ref("Event")),
             next=shapes.CURSOR
             | {"description": "The `after` of the next call, also if there are no events."},
-        )
+        ),
     ),
     query=_EVENTS,
 )
