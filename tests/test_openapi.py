@@ -221,15 +221,51 @@ def test_python_gets_at_most_300_models(tmp_path: Path) -> None:
     assert len(models) <= 300
 
 
-def test_responses_may_have_further_values_and_members() -> None:
+def enumerations(schema: dict[str, Any]) -> dict[str, str]:
+    """Return the names of the enumerations that members of an object have as their type, or as that of their items."""
+    schemas = document()["components"]["schemas"]
+    named = {
+        member: part.get("items", part).get("$ref", "").rpartition("/")[2]
+        for member, part in schema.get("properties", {}).items()
+    }
+    return {member: name for member, name in named.items() if types(schemas.get(name, {})) == ["string"]}
+
+
+def sent_as(name: str) -> dict[str, str]:
+    """Return the enumerations of the bodies that create or change a record."""
+    schemas, record = document()["components"]["schemas"], re.sub("(Listed|Exported)$", "", name)
+    return {
+        member: name
+        for suffix in ("Create", "Update")
+        for member, name in enumerations(schemas.get(f"{record}{suffix}", {})).items()
+    }
+
+
+def test_responses_may_have_further_values_and_members_except_those_of_records_that_are_sent_back() -> None:
     bodies = [id(schema) for schema in schemas_of_bodies()]
     responses = [operation.values[2]["responses"] for operation in OPERATIONS_OF_DOCUMENT]  # type: ignore[index]
     schemas = document()["components"]["schemas"]
     closed = {name for name, schema in schemas.items() if types(schema) == ["string"]}
-    records = [schema for name, schema in schemas.items() if id(schema) not in bodies and name not in closed]
-    for schema in parts([responses, records]):
+    records = {name: schema for name, schema in schemas.items() if id(schema) not in bodies and name not in closed}
+    for schema in parts([responses, [*records.values()]]):
         assert not ("enum" in schema and "string" in types(schema)), schema
-        assert schema.get("$ref", "").rpartition("/")[2] not in closed, schema
+    for name, schema in records.items():
+        assert enumerations(schema).items() <= sent_as(name).items(), name
+
+
+def test_a_record_has_the_types_of_the_bodies_that_change_it() -> None:
+    """Programs in languages with types send back what they have read."""
+    schemas, shared = document()["components"]["schemas"], set()
+    for name, schema in schemas.items():
+        sent = {member: type_ for member, type_ in sent_as(name).items() if member in schema.get("properties", {})}
+        if sent and not re.search("(Create|Update)$", name):
+            assert sent == enumerations(schema), name
+            shared.add(name)
+        for member, part in schemas.get(f"{name}Update", {}).get("properties", {}).items():
+            shown = schema["properties"].get(member, {})
+            objects = [re.findall(r"#/components/schemas/(\w+)", json.dumps(each)) for each in (part, shown)]
+            assert objects[0] == objects[1] or not shown or name == "Plan", (name, member)  # limits may be some
+    assert {"BioPage", "Key", "Link", "Overlay", "User", "Webhook"} <= shared
 
 
 def test_integers_have_64_bits_unless_they_are_clamped() -> None:

@@ -22,10 +22,14 @@ def _places(document: JsonSchema) -> Iterator[tuple[str, JsonSchema, str]]:
             yield f"{re.sub('(Create|Update)$', '', name)}_{member}", schema["properties"], member
 
 
+def _inner(holder: JsonSchema, key: str) -> tuple[JsonSchema, str]:
+    """Return where the schema of the values is, which may be in an array."""
+    return (holder[key], "items") if "items" in holder[key] else (holder, key)
+
+
 def _enumerations(document: JsonSchema) -> Iterator[tuple[str, JsonSchema, str]]:
     for place, holder, key in _places(document):
-        is_array = "items" in holder[key]
-        inner, inner_key = (holder[key], "items") if is_array else (holder, key)
+        inner, inner_key = _inner(holder, key)
         if "string" in inner[inner_key].get("type", ()) and "enum" in inner[inner_key]:
             name = re.sub("(?:^|_)[a-z]", lambda start: start[0][-1].upper(), place)
             yield inner[inner_key].get("title", name), inner, inner_key
@@ -55,3 +59,23 @@ def extract(document: JsonSchema) -> None:
             holder["x-default"] = schema["default"]
         holder[key] = ref(name) | ({"description": schema["description"]} if "description" in schema else {})
     document["components"]["schemas"] |= components
+    _share(document["components"]["schemas"])
+
+
+def _share(schemas: dict[str, JsonSchema]) -> None:
+    """Give the members of records the enumerations of their bodies, so that programs can send back
+    what they have read. Other responses may have further values."""
+    for name, body in schemas.items():
+        record = re.sub("(Create|Update)$", "", name)
+        for shown in (record, f"{record}Listed", f"{record}Exported") if record != name else ():
+            _share_members(schemas, body["properties"], schemas.get(shown, {}).get("properties", {}))
+
+
+def _share_members(schemas: dict[str, JsonSchema], sent: JsonSchema, shown: JsonSchema) -> None:
+    for member in sent.keys() & shown.keys():
+        (body, body_key), (holder, key) = _inner(sent, member), _inner(shown, member)
+        reference = {"$ref": body[body_key].get("$ref", "")}
+        values = schemas.get(reference["$ref"].rpartition("/")[2], {}).get("enum")
+        if values and values == holder[key].get("x-known-values"):
+            about = holder[key].get("description")
+            holder[key] = reference | ({"description": about} if about else {})

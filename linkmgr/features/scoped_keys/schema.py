@@ -53,8 +53,6 @@ class Items(Array):
 
 class Scopes(Items):
     description = "scopes"
-    # Later versions add some
-    json_shown: ClassVar[JsonSchema] = {"type": "array", "items": {"type": "string"}}
 
     @property
     def item(self) -> JsonSchema:
