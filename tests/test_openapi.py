@@ -118,6 +118,10 @@ def test_a_part_has_the_operations_of_some_sections_and_is_valid(anonymous: Clie
     assert tags == {"Links", "Statistics"}
     assert part["paths"]["/api/urls"] == document()["paths"]["/api/urls"]
     assert not {"Pixel", "Webhook"} & part["components"]["schemas"].keys()
+    assert "webhooks" not in part
+    of_events = anonymous.http.get("/api/openapi.json?tags=Webhooks and events").get_json()
+    validate(of_events)
+    assert of_events["webhooks"] == document()["webhooks"]
     refused = anonymous.get("/api/openapi.json?tags=Link")
     assert (refused.status_code, refused.get_json()["code"]) == (400, "invalid")
     assert "Links, " in refused.get_json()["message"]
@@ -325,6 +329,13 @@ def test_new_parameters_come_behind_those_of_the_last_release() -> None:
     for operation_id, names in RELEASED.items():
         assert now[operation_id][: len(names)] == names
     assert [*now["links.list"]][-4:] == ["externalid", "ids", "target", "updated_since"]
+
+
+def test_webhooks_have_a_tag_and_are_no_requests_of_clients() -> None:
+    tags = {tag["name"] for tag in document()["tags"]}
+    for methods in document()["webhooks"].values():
+        assert {*methods["post"]["tags"]} <= tags
+        assert methods["post"]["x-internal"] is True  # else generators make requests of them
 
 
 def test_the_description_is_a_paragraph_with_a_link_to_the_reference() -> None:

@@ -92,6 +92,8 @@ class Document:
             return [self.slim(item) for item in part]
         if not isinstance(part, dict):
             return part
+        if part.get("anyOf"):  # an object, or null, which means not sent
+            part = part["anyOf"][0] | {name: value for name, value in part.items() if name != "anyOf"}
         part = self.resolve(part)
         if isinstance(part.get("type"), str | list):
             part = {name: value for name, value in part.items() if name not in _UNUSED}

@@ -166,17 +166,22 @@ def _payloads(events: dict[str, str]) -> JsonSchema:
     }
 
 
-def _webhooks(events: dict[str, str]) -> JsonSchema:
-    return {  # without tags, of which generators make classes of requests that clients send
+def _webhooks(contents: Contents) -> JsonSchema:
+    """Return the requests that the service sends. Generators leave out `x-internal` ones, of which
+    they would make requests that clients send, and keep their types."""
+    return {
         event: {
             "post": {
                 "operationId": f"receive.{event}",
                 "summary": f"An event {event}",
+                "tags": [section.title],
+                "x-internal": True,
                 "requestBody": {"content": {"application/json": {"schema": ref(_payload_name(name))}}},
                 "responses": {"2XX": {"description": "Received. Other responses cause another delivery."}},
             }
         }
-        for event, name in events.items()
+        for section, _ in contents
+        for event, name in section.events.items()
     }
 
 
@@ -252,7 +257,7 @@ def build(app: Flask, base_url: str) -> JsonSchema:
                 {"name": section.title, "description": _description(section)} for section, _ in contents
             ],
             "paths": _paths(contents, records),
-            "webhooks": _webhooks(events),
+            "webhooks": _webhooks(contents),
             "components": {
                 "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "description": about}},
                 "headers": responses.headers(),

@@ -14,13 +14,10 @@ def _references(part: Any) -> set[tuple[str, str]]:
     return {(section, name) for section, name in pairs}
 
 
-def part_of(document: JsonSchema, tags: set[str]) -> JsonSchema:
-    titles = [tag["name"] for tag in document["tags"]]
-    if unknown := tags - set(titles):
-        raise invalid(f"tags must be some of {', '.join(titles)}; remove {', '.join(sorted(unknown))[:100]}")
-    paths = {
+def _tagged(paths: JsonSchema, tags: set[str]) -> JsonSchema:
+    return {
         path: kept
-        for path, methods in document["paths"].items()
+        for path, methods in paths.items()
         if (
             kept := {
                 method: operation
@@ -29,8 +26,17 @@ def part_of(document: JsonSchema, tags: set[str]) -> JsonSchema:
             }
         )
     }
+
+
+def part_of(document: JsonSchema, tags: set[str]) -> JsonSchema:
+    titles = [tag["name"] for tag in document["tags"]]
+    if unknown := tags - set(titles):
+        raise invalid(f"tags must be some of {', '.join(titles)}; remove {', '.join(sorted(unknown))[:100]}")
     part = {name: value for name, value in document.items() if name not in ("webhooks", "components")}
-    part |= {"paths": paths, "tags": [tag for tag in document["tags"] if tag["name"] in tags]}
+    part |= {"tags": [tag for tag in document["tags"] if tag["name"] in tags]}
+    part |= {"paths": _tagged(document["paths"], tags)}
+    if webhooks := _tagged(document["webhooks"], tags):
+        part |= {"webhooks": webhooks}
     return part | {"components": _components(document["components"], part)}
 
 
