@@ -55,7 +55,7 @@ NAMED = [call.path for call in CALLS if NAMED_PAGING.items() <= call.operation.q
 
 @pytest.mark.parametrize("path", NAMED)
 def test_rows_are_found_and_sorted_by_their_names(alice: Client, bob: Client, sql: Sql, path: str) -> None:
-    key, make, table = ALL[path]
+    key, make, table, _ = ALL[path]
     column = {"domains": "host", "members": "email"}.get(table, "name")
     ids = {}
     for name in ("b.example.org", "A.EXAMPLE.net", "c%.example.com"):
