@@ -24,6 +24,7 @@ from tests.support.fit import faults
 from tests.support.mailbox import Post, text_of
 from tests.support.pages import PASSWORD, is_signed_in, signed_in, visit, words
 from tests.support.races import at_once
+from tests.support.second_factors import set_up_codes
 from tests.support.targets import wait_until
 
 FORM = {"current_password": PASSWORD}
@@ -122,11 +123,25 @@ def test_a_new_address_is_stored_when_its_link_is_confirmed_and_the_old_one_is_t
     assert "is now new@example.com" in words(text_of(told[0]))
 
 
-def test_links_that_were_mailed_to_the_old_address_end_with_it(post: Post, alice: Client, admin: Client) -> None:
+@pytest.mark.parametrize("way", ["page", "api", "administrator", "console of the administrator"])
+def test_links_that_were_mailed_to_the_old_address_end_with_it(
+    post: Post, alice: Client, admin: Client, way: str
+) -> None:
     with post.app.app_context():
         mailed, shown = (session_store.new_link(alice.id, by_admin=by_admin) for by_admin in (False, True))
-    browser = signed_in(post.app)
-    assert browser.post(confirmation(post, browser)).status_code == 303
+    browser, new = signed_in(post.app), {"email": "new@example.com"}
+    match way:
+        case "page":
+            answer = browser.post(confirmation(post, browser))
+        case "api":
+            answer = alice.put("/api/account/update", new)
+        case "administrator":
+            answer = admin.put(f"/api/user/{alice.id}/update", new)
+        case _:
+            members = {"suspended": "no", "username": "alice"}
+            path = f"/console/administration/users/{alice.id}/edit"
+            answer = signed_in(post.app, "admin@example.com").post(path, data=FORM | members | new)
+    assert answer.status_code in (200, 303), answer.text
     assert is_signed_in(browser)
     statuses = [post.app.test_client().get(urlsplit(link).path).status_code for link in (mailed, shown)]
     assert statuses == [410, 200]
@@ -202,6 +217,26 @@ def test_changes_of_passwords_and_keys_are_told(post: Post, alice: Client) -> No
     changes = [words(text_of(message)).partition(" This ")[0] for message in post.box.messages[1:]]
     expected = ["The API key was replaced.", "The API key Deploy was created."] + ["The password was changed."] * 2
     assert sorted(changes) == sorted(expected)
+
+
+def test_changes_of_factors_are_told(post: Post, alice: Client, sql: Sql) -> None:
+    browser = signed_in(post.app)
+    post.deliver()
+    set_up_codes(browser)
+    browser.post("/account/factors/recovery-codes")
+    [factor] = sql("SELECT id FROM factors")
+    browser.post(f"/account/factors/{factor['id']}/remove")
+    set_up_codes(browser)
+    post.app.test_cli_runner().invoke(args=["factors", "reset", "alice"])
+    post.deliver()
+    changes = [words(text_of(message)).partition(" This ")[0] for message in post.box.messages[1:]]
+    assert changes == [
+        "One-time codes were set up.",
+        "The recovery codes were replaced.",
+        "A passkey or the one-time codes were removed.",
+        "One-time codes were set up.",
+        "A passkey or the one-time codes were removed.",
+    ]
 
 
 def test_an_address_that_an_administrator_changes_is_told(post: Post, alice: Client, admin: Client) -> None:

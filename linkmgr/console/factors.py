@@ -7,6 +7,7 @@ from werkzeug.wrappers import Response
 from linkmgr.console import signed_in
 from linkmgr.core import errors
 from linkmgr.core.errors import AppError, refusal
+from linkmgr.core.hooks import hooks
 from linkmgr.core.web import security_headers
 from linkmgr.features.signin import factors, passkeys, totp
 
@@ -38,6 +39,10 @@ def show(error: AppError | None = None) -> str:
     )
 
 
+def _tell(change: str) -> None:
+    hooks().notify(g.user_id, "account_changed", change=change)
+
+
 def _done(sentence: str) -> Response:
     flash(sentence, "success")
     return redirect(url_for("factors.show"), code=303)
@@ -53,6 +58,7 @@ def add_passkey() -> ResponseReturnValue:
     name, sent = _name(), request.form.get("credential", "")
     if error := refusal(lambda: passkeys.register(g.user_id, name, sent)):
         return show(error), error.status
+    _tell(f"The passkey {name} was added.")
     return _done("The passkey has been added.")
 
 
@@ -90,10 +96,13 @@ def enroll() -> ResponseReturnValue:
         if error.code == "codes_enrolled":
             raise
         return _enrollment(error), error.status
+    _tell("One-time codes were set up.")
     return render_template("recovery_codes.html", codes=recovery, is_new=True)
 
 
 @bp.post("/recovery-codes")
 def replace_recovery_codes() -> str:
     """Show new recovery codes once: only their digests are stored."""
-    return render_template("recovery_codes.html", codes=totp.replace_recovery_codes(g.user_id))
+    codes = totp.replace_recovery_codes(g.user_id)
+    _tell("The recovery codes were replaced.")
+    return render_template("recovery_codes.html", codes=codes)

@@ -49,7 +49,7 @@ def password_hash(user_id: int) -> str:
 def update(user_id: int, **changes: Any) -> Row:
     """Change `email`, `password_hash`, `timezone` and `domain`, a host or "" for our own, and
     return the account, with its `email_before`. A new password ends all browser sessions except
-    `session` and deletes the sign-in links.
+    `session` and deletes the sign-in links, and a new address those that were mailed before.
 
     `by_link` sets a password without the current one: a session can do so if it is by a link of the
     last hour or if the account has no password, and only the first of several concurrent requests
@@ -74,8 +74,9 @@ def update(user_id: int, **changes: Any) -> Row:
             SELECT id FROM owner WHERE NOT %(by_link)s OR id IN (SELECT user_id FROM confirmed)),
         sessions_ended AS (
             DELETE FROM sessions
-             WHERE user_id IN (SELECT id FROM allowed) AND %(password_hash)s::text IS NOT NULL
-               AND digest IS DISTINCT FROM %(session)s::bytea),
+             WHERE user_id IN (SELECT id FROM allowed)
+               AND (%(password_hash)s::text IS NOT NULL AND digest IS DISTINCT FROM %(session)s::bytea
+                    OR %(email)s::text IS NOT NULL AND is_link AND NOT by_admin)),
         updated AS (
             UPDATE users
                SET email = coalesce(%(email)s, email),

@@ -117,7 +117,10 @@ def update(user_id: int, *, by: int | None, **changes: Any) -> None:
     updated = run(
         """
         WITH administrators AS MATERIALIZED (
-            SELECT id FROM users WHERE admin ORDER BY id FOR UPDATE)
+            SELECT id FROM users WHERE admin ORDER BY id FOR UPDATE),
+        mailed AS (  -- to the address of before
+            DELETE FROM sessions
+             WHERE user_id = %(user_id)s AND %(email)s::text IS NOT NULL AND is_link AND NOT by_admin)
         UPDATE users
            SET email = coalesce(%(email)s, email), admin = coalesce(%(admin)s, admin),
                suspended = coalesce(%(suspended)s, suspended)

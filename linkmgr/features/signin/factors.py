@@ -3,6 +3,7 @@
 from typing import Any
 
 from linkmgr.core.database.statements import Row, row, rows, run, run_one
+from linkmgr.core.hooks import hooks
 
 
 def index(user_id: int) -> list[Row]:
@@ -44,6 +45,9 @@ def delete(user_id: int, factor_id: int | None = None) -> int:
         user_id=user_id,
         factor_id=factor_id,
     )
+    if deleted["number"]:
+        change = "A passkey or the one-time codes were removed."
+        hooks().notify(user_id, "account_changed", change=change)
     return int(deleted["number"])
 
 
