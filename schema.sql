@@ -2256,7 +2256,8 @@ BEGIN
           FROM links, jsonb_to_recordset(experiments) AS e (number integer, started timestamptz)
          WHERE user_id = owner AND id = link)
     SELECT grouping(number) = 1, number, variant, currency, count(*),
-           count(DISTINCT coalesce(encode(visitor, 'hex'), click::text)), coalesce(sum(value), 0)::float8
+           count(DISTINCT coalesce(visitor, click::text::bytea)) FILTER (WHERE number IS NOT NULL),
+           coalesce(sum(value), 0)::float8
       FROM (SELECT number, labels ->> 'variant' AS variant, c.currency, visitor, click, value
               FROM conversions c LEFT JOIN spans ON click >= started AND click < until
              WHERE c.user_id = owner AND tracked_id = link AND (of_event IS NULL OR event = of_event)) own
