@@ -1,7 +1,5 @@
 """Conversions: their list, the page of one to correct it, and how shops report them."""
 
-from datetime import UTC, datetime
-
 from flask import flash, g, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
@@ -103,7 +101,7 @@ def conversions_import() -> ResponseReturnValue:
         upload = uploads.receive()
         if response := require_session():  # it may have ended while the file arrived
             return response
-        outcomes = reports.of_file(g.user_id, upload, datetime.now(UTC))
+        outcomes = reports.of_file(g.user_id, upload)
     except AppError as error:
         return _back(error.message, "error")
     failed = [outcome for outcome in outcomes if outcome["result"] != reports.COUNTED]

@@ -1,5 +1,4 @@
 from collections.abc import Callable
-from datetime import UTC, datetime
 from operator import itemgetter
 from typing import Any
 
@@ -50,7 +49,7 @@ _RECORDS: dict[str, JsonSchema] = {
 SECTION = Section(
     "conversions",
     "Conversions",
-    prose(__file__, rows=conversions, rate=pages.RATE, sent=reports.MAX_SENT, test=experiments),
+    prose(__file__, rows=conversions, rate=pages.RATE, sent=schema.MAX_REPORTS, test=experiments),
     lambda: _RECORDS,
 )
 _RESULT = shapes.object_of(
@@ -68,13 +67,8 @@ _FILTERS = {
     "to": Parameter("Earlier than this time.", parse_time, pattern=TIME, examples=["2026-12-01"]),
 }
 _BOTH = ("own_only", "domains")
-_TIMES = ("click", "date", "updated")
 COLUMNS = [*(name for name in schema.RECORD["properties"] if name != "labels"), *results.LABELS]
 _CHANGED, _SET = "Conversion has been updated successfully.", "Settings have been updated successfully."
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
 
 
 def _outcome(outcome: Row) -> Row:
@@ -87,7 +81,7 @@ def _outcome(outcome: Row) -> Row:
     "conversions.create",
     shapes.success("ConversionReported", message="Conversion has been received.", **_RESULT["properties"]),
     body=schema.Report,
-    example={"click": "AAAAAABEABkc0rY2q4Gp3bVtQ"[:24], "event": "sale", "order": "A-1042", "value": 29.9},
+    example={"click": schema.EXAMPLE_CLICK, "event": "sale", "order": "A-1042", "value": 29.9},
     errors=("link_unknown",),
     restricted=_BOTH,
 )
@@ -96,7 +90,7 @@ def add(new: Row) -> Json:
 
     The `result` says what happened: `counted`, or why nothing was stored.
     """
-    [outcome] = reports.store(user_id(), [new], _now())
+    [outcome] = reports.store(user_id(), [new])
     if outcome["result"] == reports.NO_LINK:
         raise AppError("link_unknown")
     return ok("Conversion has been received.", **_outcome(outcome))
@@ -108,7 +102,7 @@ def add(new: Row) -> Json:
     "conversions.createBatch",
     shapes.success("ConversionsReported", counted=1, results=shapes.array_of(_RESULT)),
     body=schema.Reports,
-    values={"sent": reports.MAX_SENT},
+    values={"sent": schema.MAX_REPORTS},
     errors=("bulk_too_large",),
     limit=(2 << 20, "bulk_too_large"),
     restricted=_BOTH,
@@ -119,7 +113,7 @@ def add_many(new: Row) -> Json:
     `results` has the result of each, in their order. One that is invalid is a 400, and then nothing
     is stored.
     """
-    outcomes = [_outcome(row) for row in reports.store(user_id(), new["conversions"], _now())]
+    outcomes = [_outcome(row) for row in reports.store(user_id(), new["conversions"])]
     return ok(counted=sum(outcome["counted"] for outcome in outcomes), results=outcomes)
 
 
@@ -131,7 +125,7 @@ def add_many(new: Row) -> Json:
         "ConversionsImported",
         counted=2,
         failed=shapes.array_of(
-            shapes.object_of(line=3, result=shapes.choice(*reports.RESULTS[1:], "invalid"), message="")
+            shapes.object_of(line=3, result=shapes.choice(*reports.RESULTS[1:], reports.INVALID), message="")
             | {"required": ["line", "result"]}
         ),
     ),
@@ -156,10 +150,10 @@ def import_file() -> Json:
     the first 1000 rows that were not counted, and why. A file has at most {rows:,} rows and
     {mebibytes} MiB.
     """
-    outcomes = reports.of_file(user_id(), uploads.receive(), _now())
+    outcomes = reports.of_file(user_id(), uploads.receive())
     counted = sum(outcome["result"] == reports.COUNTED for outcome in outcomes)
     failed = [outcome for outcome in outcomes if outcome["result"] != reports.COUNTED]
-    return ok(counted=counted, failed=failed[: reports.MAX_SENT])
+    return ok(counted=counted, failed=failed[: schema.MAX_REPORTS])
 
 
 @bp.get("/conversions")
@@ -222,7 +216,7 @@ def download(owner: int, after: int = 0, form: str = "csv") -> Response:
 
 
 def _flat(record: Row) -> Row:
-    times = {name: timestamp(record[name]) for name in _TIMES}
+    times = {name: timestamp(record[name]) for name in conversions.TIMES}
     row = dict.fromkeys(results.LABELS, "") | record.pop("labels") | record | times
     return {name: row[name] for name in COLUMNS}
 

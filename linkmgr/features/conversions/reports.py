@@ -2,7 +2,7 @@
 
 import csv
 import io
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Any
 
@@ -13,14 +13,11 @@ from linkmgr.core.settings import settings
 from linkmgr.core.web.uploads import Upload
 from linkmgr.features.conversions import amounts, clicks
 from linkmgr.features.conversions import repository as conversions
-from linkmgr.features.conversions.schema import Report
+from linkmgr.features.conversions.schema import MAX_REPORTS, Report
 from linkmgr.visits import counting
 
-KEY, PAGE = "key", "page"  # sources
-DEFAULT_EVENT = "conversion"
-MAX_SENT = 1000  # in a request
 MAX_ROWS, MAX_BYTES = 10_000, 2 << 20  # of a file
-COUNTED, NO_LINK = "counted", "no_link"
+COUNTED, NO_LINK, INVALID = "counted", "no_link", "invalid"
 RESULTS = (COUNTED, "duplicate", "no_visit", "too_late", "too_many", NO_LINK)
 _HALF = timedelta(days=conversions.DAYS / 2)
 _NOTHING = {"link": 0, "click": "-infinity"}  # of a click id that is not ours: of no link
@@ -47,11 +44,11 @@ def of_page(texts: Row, visit: Row) -> Row:
     value, currency, problem = amounts.read(texts.get("value"), currency)
     return {
         **visit,
-        "event": event[: conversions.MAX_EVENT] or DEFAULT_EVENT,
+        "event": event[: conversions.MAX_EVENT] or conversions.DEFAULT_EVENT,
         "order_id": order[: conversions.MAX_ORDER],
         "value": value,
         "currency": currency,
-        "source": PAGE,
+        "source": conversions.PAGE,
         "problem": problem,
     }
 
@@ -69,15 +66,20 @@ def of_key(report: Row, now: datetime) -> Row:
     else:
         visit = of_visitor(report["link"], report["ip"], report["agent"], at)
     own = {name: report[name] for name in ("event", "value", "currency")}
-    return visit | own | {"order_id": report["order"], "at": at.isoformat(), "source": KEY, "problem": ""}
+    return (
+        visit
+        | own
+        | {"order_id": report["order"], "at": at.isoformat(), "source": conversions.KEY, "problem": ""}
+    )
 
 
-def store(user_id: int, reports: list[Row], now: datetime) -> list[Row]:
+def store(user_id: int, reports: list[Row]) -> list[Row]:
     """Store what a key reports, and return the `result` of each, and the `id` of what is stored."""
+    now = datetime.now(UTC)
     return conversions.add(user_id, [of_key(report, now) for report in reports])
 
 
-def of_file(user_id: int, upload: Upload, now: datetime) -> list[Row]:
+def of_file(user_id: int, upload: Upload) -> list[Row]:
     """Store the rows of a CSV whose first line has the names of members, and return the last `line`
     of each, its `result`, and the `message` of one that cannot be read."""
     if upload.size > MAX_BYTES:
@@ -94,10 +96,10 @@ def of_file(user_id: int, upload: Upload, now: datetime) -> list[Row]:
         for line, row in rows
     ]
     good = [report for _, report in loaded if not isinstance(report, AppError)]
-    parts = (good[start : start + MAX_SENT] for start in range(0, len(good), MAX_SENT))
-    outcomes = (outcome for part in parts for outcome in store(user_id, part, now))
+    parts = (good[start : start + MAX_REPORTS] for start in range(0, len(good), MAX_REPORTS))
+    outcomes = (outcome for part in parts for outcome in store(user_id, part))
     return [
-        {"line": line, "result": "invalid", "message": report.message} if isinstance(report, AppError)
+        {"line": line, "result": INVALID, "message": report.message} if isinstance(report, AppError)
         else {"line": line, "result": next(outcomes)["result"]}
         for line, report in loaded
     ]  # fmt: skip

@@ -16,8 +16,10 @@ MAX_EVENT, MAX_ORDER = 50, 100  # characters
 MAX_VALUE = 1_000_000_000
 MAX_OF_PAGE, MAX_OF_CLICK, MAX_ROWS = 10, 100, 1_000_000  # of a click from pages, of a click, of a user
 VISITOR_DAYS = 90  # for which a row has the digest of its visitor
-SOURCES = ("key", "page")
+KEY, PAGE = SOURCES = ("key", "page")
+DEFAULT_EVENT = "conversion"
 PROBLEMS = ("", "unreadable", "not_allowed", "too_large")
+TIMES = ("click", "date", "updated")  # members of a record
 FILTERS = ("link", "event", "order", "currency", "source", "from", "to")
 _WAIT_HOURS = 24  # for the visit: an outage of the database delays it
 
@@ -77,7 +79,7 @@ def add_labels() -> None:
 def _to_record(stored: Row) -> Row:
     """Return a record, with the `version` if it was read."""
     record: Row = stored.pop("record")
-    times = {name: timestamp(record[name]) for name in ("click", "date", "updated")}
+    times = {name: timestamp(record[name]) for name in TIMES}
     return stored | record | times
 
 

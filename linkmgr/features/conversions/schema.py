@@ -12,12 +12,19 @@ from linkmgr.core.fields.member import member
 from linkmgr.core.fields.objects import Objects
 from linkmgr.features.conversions import clicks
 from linkmgr.features.conversions.amounts import Amount, Currency
-from linkmgr.features.conversions.repository import MAX_EVENT, MAX_ORDER, MAX_VALUE, PROBLEMS, SOURCES
+from linkmgr.features.conversions.repository import (
+    DEFAULT_EVENT,
+    MAX_EVENT,
+    MAX_ORDER,
+    MAX_VALUE,
+    PROBLEMS,
+    SOURCES,
+)
 from linkmgr.visits.counting import MAX_HEADER
 from linkmgr.visits.dimensions import BY_NAME
 
 EXAMPLE_CLICK = "AAAAABEABkc0rY2q4Gp3bVtQ"
-_MAX_REPORTS = 1000
+MAX_REPORTS = 1000
 
 
 class Report(New):
@@ -34,7 +41,7 @@ class Report(New):
         "Mozilla/5.0 Firefox/143.0",
     )
     event = member(
-        Text(MAX_EVENT, load_default="conversion"), "What the visitor did, such as `lead` or `sale`.", "sale"
+        Text(MAX_EVENT, load_default=DEFAULT_EVENT), "What the visitor did, such as `lead` or `sale`.", "sale"
     )
     order = member(
         Text(MAX_ORDER, load_default=""),
@@ -54,7 +61,7 @@ class Report(New):
 
 class Reports(New):
     conversions = member(
-        Objects(Report, _MAX_REPORTS, required=True),
+        Objects(Report, MAX_REPORTS, required=True),
         "Bodies of `POST /api/conversions`.",
         [{"click": EXAMPLE_CLICK, "event": "sale", "order": "A-1042", "value": 29.9, "currency": "EUR"}],
     )

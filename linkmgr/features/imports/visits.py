@@ -9,7 +9,7 @@ import orjson
 
 from linkmgr.core.database.statements import Row
 from linkmgr.features.conversions.amounts import CURRENCIES
-from linkmgr.features.conversions.repository import MAX_EVENT, MAX_ORDER, MAX_VALUE, PROBLEMS
+from linkmgr.features.conversions.repository import DEFAULT_EVENT, MAX_EVENT, MAX_ORDER, MAX_VALUE, PROBLEMS
 from linkmgr.features.imports import stored_rows as imported
 from linkmgr.features.imports.rows import RawVisit
 from linkmgr.visits import bots, counting
@@ -70,7 +70,7 @@ def restore_conversion(record: Row) -> Row | None:
         "link": record["link"],
         "click": datetime.fromtimestamp(click, UTC).isoformat(),
         "at": datetime.fromtimestamp(at, UTC).isoformat(),
-        "event": _text(record.get("event"), MAX_EVENT) or "conversion",
+        "event": _text(record.get("event"), MAX_EVENT) or DEFAULT_EVENT,
         "order_id": _text(record.get("order"), MAX_ORDER),
         "value": value,
         "currency": currency if (currency := _text(record.get("currency"), 3)) in CURRENCIES else "",
