@@ -8,6 +8,7 @@ import pytest
 from flask import Flask
 
 from linkmgr.core.database.statements import Row
+from linkmgr.features.conversions import clicks
 from linkmgr.features.imports import job, links
 from linkmgr.features.webhooks.schema import SUBJECTS
 from linkmgr.repository import overlay
@@ -324,6 +325,28 @@ def test_an_update_that_changes_nothing_is_no_event(alice: Client, deliver: Deli
     assert put(f"/api/url/{link_id}/update", {"channel": channels[1]}) == ["link.updated"]
     changes = {"metatitle": "Other", "pixels": [pixel_id], "channel": channels[2]}
     assert put(f"/api/url/{link_id}/update", changes) == ["link.updated"]
+
+
+def test_conversions_are_events_when_they_are_stored_and_corrected(
+    app: Flask, alice: Client, deliver: Deliver, sql: Sql
+) -> None:
+    campaign = factories.campaign(sql, alice.id)
+    inside, outside = (alice.add("/api/url/add", {"url": URL} | of) for of in ({"campaign": campaign}, {"title": "x"}))
+    subscribe(alice, "", "conversion.*", campaign=campaign)
+    now = datetime.now(UTC).timestamp()
+    with app.app_context():
+        ids = [clicks.click_id(link, now) for link in (inside, outside)]
+    for click in (*ids, ids[0]):  # again
+        alice.post("/api/conversions", {"click": click, "value": 5})
+    [row_id] = [row["id"] for row in sql("SELECT id FROM conversions WHERE tracked_id = %(id)s", id=inside)]
+    record = alice.get(f"/api/conversion/{row_id}").get_json()["data"]
+    path = f"/api/conversion/{row_id}/update"
+    for body in ({"value": 5}, {"refund": 2}, {"value": 3}):
+        assert alice.put(path, body).status_code == 200
+    deliver()
+    created, changed = events(alice)
+    assert (created["type"], created["data"]) == ("conversion.created", record)
+    assert (changed["type"], changed["data"]["value"]) == ("conversion.changed", 3)
 
 
 def test_a_deleted_link_is_announced_with_its_short_url(
