@@ -1,6 +1,10 @@
 """Experiments: a test at which one may look at any time, and variants that are themselves and not their names."""
 
 import random
+from bisect import bisect
+from collections import Counter
+from itertools import accumulate
+from math import comb
 from typing import Any
 
 import pytest
@@ -13,27 +17,48 @@ from tests.support.factories import Sql
 from tests.support.shortlinks import Short
 from tests.support.targets import FIREFOX, wait_until
 
-LOOK = 10  # visitors of each variant
+LOOK = 20  # visitors between two looks
 
 
-def looked_at(rng: random.Random, first: float, second: float, visitors: int) -> str | None:
-    """Return the winner that is found while visitors of each variant come, with a look every 20 of both."""
-    converted = [0, 0]
-    for number in range(LOOK, visitors + 1, LOOK):
-        for which, rate in enumerate((first, second)):
-            converted[which] += sum(rng.random() < rate for _ in range(LOOK))
-        if winner := find_winner([Arm("A", number, converted[0]), Arm("B", number, converted[1])]):
-            return winner
-    return None
+def binomial(number: int, rate: float) -> list[float]:
+    """Return the probabilities of at most 0, 1, 2 ... conversions of a number of visitors."""
+    return [*accumulate(comb(number, k) * rate**k * (1 - rate) ** (number - k) for k in range(number))]
+
+
+def winners(*rates: float, visitors: int, shares: tuple[int, ...] = (), runs: int = 1000) -> Counter[str | None]:
+    """Return how often each variant wins while visitors come, with a look every LOOK of them."""
+    rng = random.Random(2026)  # noqa: S311
+    shares = shares or (LOOK // len(rates),) * len(rates)
+    chances = [binomial(share, rate) for share, rate in zip(shares, rates, strict=True)]
+    found: Counter[str | None] = Counter()
+    for _ in range(runs):
+        arms = [Arm(name, 0, 0) for name in "ABC"[: len(rates)]]
+        for _ in range(visitors // sum(shares)):
+            arms = [
+                Arm(arm.name, arm.visitors + share, arm.converted + bisect(chance, rng.random()))
+                for arm, share, chance in zip(arms, shares, chances, strict=True)
+            ]
+            if winner := find_winner(arms):
+                found[winner] += 1
+                break
+    return found
 
 
 @pytest.mark.slow
-def test_looking_every_20_visitors_makes_at_most_5_percent_winners_and_finds_differences() -> None:
-    rng = random.Random(2026)  # noqa: S311
-    wrong = sum(looked_at(rng, 0.1, 0.1, 10_000) is not None for _ in range(300))
-    right = sum(looked_at(rng, 0.1, 0.12, HORIZON) == "B" for _ in range(300))
-    assert wrong / 300 <= 0.05, wrong
-    assert right / 300 >= 0.75, right
+@pytest.mark.parametrize(
+    ("rates", "shares", "runs"), [((0.1, 0.1), (), 1000), ((0.02, 0.02), (18, 2), 300), ((0.1, 0.1, 0.1), (), 300)]
+)
+def test_looking_every_20_visitors_makes_at_most_5_percent_winners(
+    rates: tuple[float, ...], shares: tuple[int, ...], runs: int
+) -> None:
+    assert winners(*rates, visitors=20_000, shares=shares, runs=runs).total() <= 0.05 * runs
+
+
+@pytest.mark.slow
+def test_10_against_12_percent_are_told_apart_by_4000_visitors_each() -> None:
+    found = winners(0.1, 0.12, visitors=2 * HORIZON)
+    assert found["B"] >= 750, found
+    assert found["A"] <= 10, found
 
 
 def test_the_boundary_is_lowest_at_the_horizon_and_higher_for_more_variants() -> None:
