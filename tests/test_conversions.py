@@ -231,6 +231,19 @@ def test_without_a_click_id_the_visitor_is_recognized(located: Flask, alice: Cli
 
 
 @pytest.mark.parametrize(
+    ("at", "expected"),
+    [("0001-01-01 00:00:00", ["no_visit"] * 2), ("1969-12-31 23:59:59", ["no_visit"] * 2),
+     ("9999-12-31 23:59:59", ["counted", "duplicate"])],
+)  # fmt: skip
+def test_a_time_may_be_long_ago_and_one_in_the_future_is_now(
+    *, alice: Client, link: Short, click: str, at: str, expected: list[str]
+) -> None:
+    reports = {"click": click}, {"link": link.id, "ip": HOME, "agent": FIREFOX}
+    results = [alice.post("/api/conversions", sent | {"at": at}).get_json()["result"] for sent in reports]
+    assert results == expected
+
+
+@pytest.mark.parametrize(
     "wrong",
     [{"value": -1}, {"value": True}, {"value": 1e18}, {"value": "NaN"}, {"value": "1,5"}, {"currency": "EURO"},
      {"currency": "ABC"}, {"event": "x" * 51}, {"order": "x" * 101}, {"click": "x"}, {"at": "now"}, {"click": ""}],

@@ -19,6 +19,7 @@ from linkmgr.visits import counting
 MAX_ROWS, MAX_BYTES = 10_000, 2 << 20  # of a file
 COUNTED, NO_LINK, INVALID = "counted", "no_link", "invalid"
 RESULTS = (COUNTED, "duplicate", "no_visit", "too_late", "too_many", NO_LINK)
+_FIRST = datetime(2000, 1, 1, tzinfo=UTC)  # before any visit
 _HALF = timedelta(days=conversions.DAYS / 2)
 _NOTHING = {"link": 0, "click": "-infinity"}  # of a click id that is not ours: of no link
 
@@ -60,7 +61,7 @@ def _clean(value: Any) -> str:
 
 
 def of_key(report: Row, now: datetime) -> Row:
-    at = datetime.fromisoformat(report["at"]) if report["at"] else now
+    at = min(max(datetime.fromisoformat(report["at"]), _FIRST), now) if report["at"] else now
     if report["click"]:
         visit = of_click(report["click"])
     else:
