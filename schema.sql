@@ -2322,7 +2322,10 @@ BEGIN
                               WHERE (c.tracked_id, c.click, c.event, c.order_id) = (link, visited, r.event, r.order_id)
                               LIMIT 1) same ON true),
     gone AS (
-        DELETE FROM conversions c USING judged WHERE c.id = replaced AND refusal IS NULL RETURNING c.id),
+        DELETE FROM conversions c USING judged
+         WHERE c.id = replaced AND refusal IS NULL
+           AND EXISTS (SELECT FROM links l WHERE l.id = c.tracked_id)  -- that a limited key sees
+        RETURNING c.id),
     added AS (
         INSERT INTO conversions AS c (user_id, tracked_id, click, created, event, order_id, value, currency, source,
                                       problem, labels, visitor)

@@ -1,6 +1,7 @@
 """Conversions: what is stored of a report, by click id and by visitor, from keys, pages and files."""
 
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,6 +12,7 @@ from linkmgr.features.conversions import amounts, clicks
 from linkmgr.features.conversions import repository as conversions
 from linkmgr.visits import counting
 from tests.conftest import Client
+from tests.support import factories
 from tests.support.codes import encoded_path
 from tests.support.factories import Sql
 from tests.support.races import at_once
@@ -362,6 +364,22 @@ def test_a_key_replaces_what_anybody_may_report(app: Flask, alice: Client, link:
         send(app, script, sent)
     lead, sale = listed(alice)
     assert (lead["source"], sale["source"], sale["value"], sale["click"]) == ("key", "key", 29.9, lead["click"])
+
+
+def test_a_key_of_a_domain_replaces_nothing_of_other_links(
+    *, app: Flask, alice: Client, click: str, make_key: Callable[..., Client], sql: Sql
+) -> None:
+    send(app, setup(alice)["script"], {"click": click} | SALE)
+    domain = factories.domain(sql, alice.id)
+    own = factories.link(sql, alice.id)
+    sql("UPDATE links SET domain_id = %(domain)s WHERE id = %(own)s RETURNING 1", domain=domain, own=own)
+    with app.app_context():
+        sent = {"click": clicks.click_id(own, datetime.now(UTC).timestamp())} | SALE
+    results = [
+        client.post("/api/conversions", sent).get_json()["result"]
+        for client in (make_key(alice, domains=[domain]), alice)
+    ]
+    assert results == ["duplicate", "counted"]
 
 
 def test_reports_at_once_answer_each_and_repeat_with_a_key(alice: Client, click: str) -> None:
