@@ -2344,7 +2344,8 @@ BEGIN
          WHERE has_webhooks(user_id) AND NOT restored)
     SELECT coalesce(refusal, CASE WHEN added.id IS NULL OR j.number > j.first THEN 'duplicate' ELSE 'counted' END),
            CASE WHEN j.number = j.first THEN added.id END
-      FROM (SELECT *, min(number) OVER (PARTITION BY link, visited, event, order_id) AS first FROM judged) j
+      FROM (SELECT *, min(number) FILTER (WHERE refusal IS NULL)
+                      OVER (PARTITION BY link, visited, event, order_id) AS first FROM judged) j
       LEFT JOIN added ON refusal IS NULL AND (added.tracked_id, added.click, added.event, added.order_id)
                                              = (link, visited, j.event, j.order_id)
      ORDER BY number;

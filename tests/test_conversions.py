@@ -390,6 +390,9 @@ def test_reports_at_once_answer_each_and_repeat_with_a_key(alice: Client, click:
     assert answers[0] == answers[1]
     assert [row["result"] for row in answers[0]["results"]] == ["counted", "duplicate", "no_visit"]
     assert alice.post("/api/conversions/batch", {"conversions": [{"click": click, "value": -1}]}).status_code == 400
+    lead = {"click": click, "event": "lead"}
+    answer = alice.post("/api/conversions/batch", {"conversions": [lead | {"at": "2020-01-01 00:00:00"}, lead]})
+    assert [row["result"] for row in answer.get_json()["results"]] == ["no_visit", "counted"]
 
 
 def test_a_csv_is_imported(alice: Client, click: str) -> None:
