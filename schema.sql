@@ -1994,7 +1994,7 @@ CREATE TABLE public_statistics (
     user_id       bigint NOT NULL,
     link_id       bigint,
     campaign_id   bigint,
-    token         text   NOT NULL UNIQUE,
+    token         text   UNIQUE,  -- NULL: the page is not public
     password_hash text,
     period        text   NOT NULL,
     tables        text[] NOT NULL,

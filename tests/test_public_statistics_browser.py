@@ -26,7 +26,8 @@ def test_visitors_and_owners_see_accessible_pages(
     store([Visited(link, now - timedelta(days=n % 50), country=places[n % 3], referrer=long) for n in range(300)])
     subjects = f"url/{link}", f"campaign/{campaign}"
     pages = [
-        alice.put(f"/api/{subject}/public", {"tables": [*TITLES][:7]}).get_json()["data"]["url"] for subject in subjects
+        alice.put(f"/api/{subject}/public", {"public": True, "tables": [*TITLES][:7]}).get_json()["data"]["url"]
+        for subject in subjects
     ]
     paths = [base + "/statistics/" + page.rpartition("/")[2] for page in pages]
     sign_in(browser, base, app, alice.id)

@@ -20,48 +20,46 @@ from linkmgr.core.settings import settings
 from linkmgr.core.web import attempts, limiter, pool, security_headers
 from linkmgr.core.web import request as web_request
 from linkmgr.features.public_statistics import repository as public_statistics
-from linkmgr.features.public_statistics.schema import BOUNDED_PERIODS, PublicPage, change, with_url
+from linkmgr.features.public_statistics.schema import BOUNDED_PERIODS, PublicPage, change
 from linkmgr.visits.dimensions import TITLES
 
 bp = blueprint("public_pages_form", "/console")
 of_visitors = Blueprint("public_statistics", __name__)
 of_visitors.after_request(security_headers.keep_private)
 _TOP = 8  # labels of a table
-_MAX_CACHED = 128  # figures of pages, in a process
-_NAMES = periods.PERIODS | {"30d": ("30d", "the last 30 days"), "ytd": ("This year", "the current year")}
+_MAX_CACHED = 128  # pages of a process
 
 
 @bp.route("/links/<id:row_id>/public", defaults={"noun": "link"}, methods=BOTH)
 @bp.route("/campaigns/<id:row_id>/public", defaults={"noun": "campaign"}, methods=BOTH)
 def share(noun: str, row_id: int) -> ResponseReturnValue:
-    subject: Row = {f"{noun}_id": row_id}
-    problem = refusal(lambda: _store(subject), "invalid") if request.method == "POST" else None
-    if request.method == "POST" and not problem:
+    subject, now, problem = {f"{noun}_id": row_id}, datetime.now(UTC), None
+    if request.method == "POST" and not (problem := refusal(lambda: _store(**subject), "invalid")):
         return redirect(url_for(".share", noun=noun, row_id=row_id), code=303)
     page = render_template(
         "console/public_statistics.html",
         noun=noun,
         back=url_for(f"console.{noun}", row_id=row_id),
-        row=with_url(public_statistics.read(g.user_id, **subject)),
+        row=public_statistics.read(g.user_id, **subject),
         problem=problem and problem.message,
-        periods={name: _NAMES[name][1] for name in BOUNDED_PERIODS},
+        periods={name: periods.named(name, now).name for name in BOUNDED_PERIODS},
         tables=TITLES,
     )
     return page, 400 if problem else 200
 
 
-def _store(subject: Row) -> None:
-    if "hide" in request.form:
-        public_statistics.delete(g.user_id, **subject)
-        flash("The statistics are no longer public.", "success")
-        return
-    sent: Row = {"period": request.form.get("period", ""), "tables": request.form.getlist("tables")}
-    if "password.remove" in request.form:
-        sent["password"] = ""
-    elif password := request.form.get("password"):
-        sent["password"] = password
-    change(g.user_id, subject, load(PublicPage.updates(), sent))
-    flash("Saved. Everybody who has the address sees these statistics.", "success")
+def _store(**subject: int) -> None:
+    form = request.form
+    sent: Row = {"public": "hide" not in form}
+    if sent["public"]:
+        password = "" if "password.remove" in form else form.get("password") or None
+        sent |= {"period": form.get("period", ""), "tables": form.getlist("tables"), "password": password}
+    sent = {name: value for name, value in sent.items() if value is not None}
+    page = change(g.user_id, load(PublicPage.updates(), sent), **subject)
+    flash(
+        "Saved. Others see these statistics." if page["url"] else "Others no longer see these statistics.",
+        "success",
+    )
 
 
 # --- the page for visitors
@@ -77,30 +75,15 @@ def _refuse_index(response: Response) -> Response:
 def show(token: str) -> ResponseReturnValue:
     limiter.enforce(f"pages:{web_request.network()}", settings().page_rate_limit, "pages_limited")
     page = required(public_statistics.find(token), "no_such_page")
-    if page["password_hash"] and (refused := _refuse_password(page)):
-        return refused
-    now = datetime.now(UTC)
-    figures = _figures(
-        (now.timestamp() // 60, token),
-        page["user_id"],
-        "campaign" if page["campaign_id"] else "link",
-        page["campaign_id"] or page["link_id"],
-        zone=page["timezone"],
-        period=page["period"],
-        tables=tuple(page["tables"]),
-        is_large=page["is_large"],
-    )
+    if page["password_hash"] and (form := _password_form(page)):
+        return form
+    page["tables"] = tuple(page["tables"])
+    figures = _figures(datetime.now(UTC).timestamp() // 60, tuple(page.items()))
     url = page["alias"] and short_url(page["domain"], page["alias"])
-    return render_template(
-        "public_statistics.html",
-        title=page["name"] or page["metatitle"],
-        url=url,
-        zone=page["timezone"],
-        **figures,
-    )
+    return render_template("public_statistics.html", page=page, url=url, **figures)
 
 
-def _refuse_password(page: Row) -> ResponseReturnValue | None:
+def _password_form(page: Row) -> ResponseReturnValue | None:
     error = None
     if request.method == "POST":
         limit = attempts.by_client(f"statistics {page['link_id']} {page['campaign_id']}")
@@ -112,36 +95,25 @@ def _refuse_password(page: Row) -> ResponseReturnValue | None:
 
 
 @lru_cache(_MAX_CACHED)
-def _figures(
-    _key: Any,
-    user_id: int,
-    subject: str,
-    row_id: int,
-    *,
-    zone: str,
-    period: str,
-    tables: tuple[str, ...],
-    is_large: bool,
-) -> Row:
-    """Return the figures of a page, as the console shows them. The key has the minute."""
-    if is_large:
+def _figures(_minute: float, stored: tuple[tuple[str, Any], ...]) -> Row:
+    """Return the chart and the tables of a page, of which all is compared, as the console has
+    them."""
+    page = dict(stored)
+    if page["large"]:
         pool.count_for("public statistics")
         pool.take("stats_busy")
-    g.user_id, g.zone, g.account = user_id, parse_zone(zone), {"uncounted_since": None}
-    chosen = periods.named(period, datetime.now(UTC))
-    rows, chart, _ = periods.count(chosen, subject=subject, row_id=row_id, dimensions=tables, limit=_TOP)
+    g.user_id, g.zone, g.account = page["user_id"], parse_zone(page["timezone"]), {"uncounted_since": None}
+    period = periods.named(page["period"], datetime.now(UTC))
+    subject = "campaign" if page["campaign_id"] else "link"
+    row_id, headings = page[f"{subject}_id"], {name: TITLES[name] for name in page["tables"]}
+    rows, chart, _ = periods.count(period, subject=subject, row_id=row_id, dimensions=headings, limit=_TOP)
+    tables = periods.tables(rows, headings, _labeled, {})
     return {
         "chart": chart | {"csv": ""},
-        "period": chosen.name,
-        "tables": [
-            {
-                "heading": TITLES[name],
-                "rows": [
-                    row | {"label": periods.label(name, row["label"]), "url": ""}
-                    for row in rows
-                    if row["dimension"] == name
-                ],
-            }
-            for name in tables
-        ],
+        "period": period.name,
+        "tables": [table | {"more": ""} for table in tables],
     }
+
+
+def _labeled(row: Row) -> Row:
+    return {"label": periods.label(row["dimension"], row["label"]), "url": ""}

@@ -1,5 +1,3 @@
-from typing import Any
-
 from flask import Blueprint
 
 from linkmgr.core.database.statements import Row
@@ -8,12 +6,11 @@ from linkmgr.core.web.auth import user_id
 from linkmgr.core.web.operation import Operation, Section, operation, prose
 from linkmgr.core.web.responses import Json, ok, record, with_record
 from linkmgr.features.public_statistics import repository as public_statistics
-from linkmgr.features.public_statistics.schema import PublicPage, change, with_url
+from linkmgr.features.public_statistics.schema import PublicPage, change
 
 bp = Blueprint("public_pages", __name__, url_prefix="/api")
 SECTION = Section("public", "Public statistics", prose(__file__), lambda: shapes.records_of(PublicPage))
 _CHANGED = "Public statistics have been updated successfully."
-_DELETED = "Public statistics have been deleted successfully."
 
 
 def _changing(scope: str, operation_id: str, row: str) -> Operation:
@@ -22,68 +19,39 @@ def _changing(scope: str, operation_id: str, row: str) -> Operation:
         operation_id,
         shapes.changed_schema(_CHANGED, PublicPage),
         body=PublicPage.updates(),
-        example={"period": "12mo", "tables": ["country"]},
+        example={"public": True, "period": "12mo", "tables": ["country"]},
         errors=("password_busy",),
         row=row,
     )
 
 
 def _answer(page: Row, *message: str) -> Json:
-    data: Any = with_record({"data": record(PublicPage, page)})
-    return ok(*message, **data)
+    return ok(*message) | with_record({"data": record(PublicPage, page)})
 
 
 @bp.get("/url/<id:link_id>/public")
 @operation("links:read", "public.ofLink", shapes.reading_schema(PublicPage))
 def of_link(link_id: int) -> Json:
     """Read the page of a link."""
-    return _answer(with_url(public_statistics.read(user_id(), link_id=link_id)))
+    return _answer(public_statistics.read(user_id(), link_id=link_id))
 
 
 @bp.put("/url/<id:link_id>/public")
 @_changing("links:write", "public.changeOfLink", "links")
 def change_of_link(sent: Row, link_id: int) -> Json:
-    """Show the statistics of a link, or change their page.
-
-    What is not sent stays as it is.
-    """
-    return _answer(change(user_id(), {"link_id": link_id}, sent), _CHANGED)
-
-
-@bp.delete("/url/<id:link_id>/public")
-@operation("links:write", "public.deleteOfLink", shapes.done(_DELETED), row="links")
-def delete_of_link(link_id: int) -> Json:
-    """Hide the statistics of a link.
-
-    The page gets another address when it is shown again.
-    """
-    public_statistics.delete(user_id(), link_id=link_id)
-    return ok(_DELETED)
+    """Show the statistics of a link, hide them, or change their page."""
+    return _answer(change(user_id(), sent, link_id=link_id), _CHANGED)
 
 
 @bp.get("/campaign/<id:campaign_id>/public")
 @operation("campaigns:read", "public.ofCampaign", shapes.reading_schema(PublicPage))
 def of_campaign(campaign_id: int) -> Json:
     """Read the page of a campaign."""
-    return _answer(with_url(public_statistics.read(user_id(), campaign_id=campaign_id)))
+    return _answer(public_statistics.read(user_id(), campaign_id=campaign_id))
 
 
 @bp.put("/campaign/<id:campaign_id>/public")
 @_changing("campaigns:write", "public.changeOfCampaign", "campaigns")
 def change_of_campaign(sent: Row, campaign_id: int) -> Json:
-    """Show the statistics of a campaign, or change their page.
-
-    What is not sent stays as it is.
-    """
-    return _answer(change(user_id(), {"campaign_id": campaign_id}, sent), _CHANGED)
-
-
-@bp.delete("/campaign/<id:campaign_id>/public")
-@operation("campaigns:write", "public.deleteOfCampaign", shapes.done(_DELETED), row="campaigns")
-def delete_of_campaign(campaign_id: int) -> Json:
-    """Hide the statistics of a campaign.
-
-    The page gets another address when it is shown again.
-    """
-    public_statistics.delete(user_id(), campaign_id=campaign_id)
-    return ok(_DELETED)
+    """Show the statistics of a campaign, hide them, or change their page."""
+    return _answer(change(user_id(), sent, campaign_id=campaign_id), _CHANGED)
