@@ -62,9 +62,10 @@ def short_link(host: str | None, alias: str, rest: str = "", *, can_wait: bool =
     `url_branded` is True if the URL is on a branded domain, and `fast_redirect` if the link only
     redirects, as most do: the members of `_details` would double the time.
     """
-    link = _enabled(_link(host, alias, has_rest=bool(rest), can_wait=can_wait))
-    if link is None:
+    link = _link(host, alias, can_wait=can_wait)
+    if link is None or (rest and not link["extrapath"]):
         return None
+    _enabled(link)
     link["alias"], link["rest"] = alias, rest
     link["shorturl"] = short_url(link["domain"], link["alias"])
     if blocked().has_host(link["url"]):
@@ -78,13 +79,13 @@ def short_link(host: str | None, alias: str, rest: str = "", *, can_wait: bool =
     }
 
 
-def _link(host: str | None, alias: str, *, has_rest: bool, can_wait: bool) -> Row | None:
+def _link(host: str | None, alias: str, *, can_wait: bool) -> Row | None:
     """Return a link without its details. Its domain belongs to its owner, so that one check covers
     deleted users."""
     return public_row(
         """
         SELECT l.id, l.user_id, u.suspended = 'all' AS disabled, l.alias, d.domain,
-               l.clickid OR u.clickid OR coalesce(d.clickid, false) AS clickid,
+               l.clickid OR u.clickid OR coalesce(d.clickid, false) AS clickid, l.extrapath,
                url, metatitle, metadescription, metaimage, expiredurl,
                link_state(l.id, starts, l.expiry, maxclicks, blocked) AS state,
                EXISTS (SELECT FROM domains WHERE host = host_of(url)) AS url_branded,
@@ -105,12 +106,10 @@ def _link(host: str | None, alias: str, *, has_rest: bool, can_wait: bool) -> Ro
            AND a.domain_id = CASE WHEN %(host)s::text IS NULL THEN 0
                                   ELSE (SELECT id FROM domains WHERE host = %(host)s) END
            AND (a.until IS NULL OR a.until > now())
-           AND (l.extrapath OR NOT %(has_rest)s)
         """,
         can_wait=can_wait,
         host=host,
         alias=alias,
-        has_rest=has_rest,
     )
 
 
