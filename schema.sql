@@ -813,15 +813,15 @@ CREATE TRIGGER note_events AFTER INSERT OR UPDATE OR DELETE ON domains
 CREATE TRIGGER delete_logo AFTER DELETE OR UPDATE OF logo_hash ON domains FOR EACH ROW
     WHEN (OLD.logo_hash IS NOT NULL) EXECUTE FUNCTION delete_logo();
 
--- Visits of a domain that found nothing, by path and UTC day
+-- Visits of a domain that found nothing, by path and UTC day. Those of our own host have the user 0 and the domain 0; the
+-- statement that deletes a domain deletes its own.
 CREATE TABLE missing_paths (
     user_id   bigint NOT NULL,
     domain_id bigint NOT NULL,
     day       date   NOT NULL,
     path      text   NOT NULL,
     visits    bigint NOT NULL,
-    PRIMARY KEY (user_id, domain_id, day, path),
-    FOREIGN KEY (user_id, domain_id) REFERENCES domains (user_id, id) ON DELETE CASCADE
+    PRIMARY KEY (user_id, domain_id, day, path)
 );
 CREATE INDEX ON missing_paths (day);
 

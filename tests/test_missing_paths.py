@@ -1,6 +1,7 @@
-"""Paths of branded domains that visitors did not find."""
+"""Paths that visitors did not find, of branded domains and of the host of the service."""
 
 import secrets
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -14,7 +15,7 @@ from linkmgr.repository import purge
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.factories import Sql
-from tests.support.pages import get
+from tests.support.pages import get, signed_in
 from tests.support.targets import FIREFOX
 
 HOST = "go.example.org"
@@ -137,3 +138,92 @@ def test_the_page_of_a_domain_proposes_links(console: FlaskClient, alice: Client
     assert page.count("Create link") == 1
     form = get(console, f"/console/links/new?custom=sumer&domain=https://{HOST}")
     assert 'value="sumer"' in form
+
+
+# --- aliases that a domain allows besides
+
+
+def test_a_domain_with_wide_aliases_counts_what_could_be_one(app: Flask, alice: Client, domain: int) -> None:
+    alice.put(f"/api/domain/{domain}/update", {"widealiases": True})
+    for path in ("/docs/v1", "/%C3%BCber", "/u%CC%88ber", "/.env", "/a//b", "/docs/v1/qr", "/api/x", "/healthz/x"):
+        ask(app, path)
+    store(app)
+    assert found(alice, domain) == {"/docs/v1": 1, "/\u00fcber": 2}
+
+
+# --- the host of the service
+
+OWN = "127.0.0.1:5000"
+
+
+def of_service(client: Client, query: str = "") -> dict[str, int]:
+    listed = client.get(f"/api/domains/missing{query}").get_json()["data"]["missing"]
+    return {row["path"]: row["visits"] for row in listed}
+
+
+def test_administrators_see_the_paths_of_the_host_of_the_service(
+    app: Flask, admin: Client, alice: Client, domain: int
+) -> None:
+    alice.add("/api/url/add", {"url": "https://example.com/", "custom": "here"})
+    for path in (
+        "/sumer",
+        "/sumer",
+        "/winter?key=secret",
+        "/here",
+        "/docs",
+        "/login",
+        "/.env",
+        "/a/b",
+        "/wp-login.php",
+    ):
+        ask(app, path, host=OWN)
+    for path in ("/api/nothing", "/console/nothing", "/q/nothing", "/here/pixels"):
+        ask(app, path, host=OWN)
+    ask(app, "/sumer", host=OWN, method="HEAD")
+    ask(app, "/sumer", host=OWN, **{"User-Agent": "Googlebot/2.1"})
+    ask(app, "/lost")
+    store(app)
+    ask(app, "/sumer", host=OWN)
+    store(app)
+    assert of_service(admin) == {"/sumer": 3, "/winter": 1}
+    assert of_service(admin, "?limit=1") == {"/sumer": 3}
+    assert found(alice, domain) == {"/lost": 1}
+    refused = alice.get("/api/domains/missing")
+    assert (refused.status_code, refused.get_json()["code"]) == (403, "administrators_only")
+
+
+def test_its_number_of_paths_is_bounded_likewise(
+    app: Flask, admin: Client, alice: Client, domain: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(repository, "MAX_PATHS", 3)
+    for paths in ("ab", "abcde"):
+        for path in paths:
+            ask(app, f"/{path}", host=OWN)
+        ask(app, "/kept")
+        store(app)
+    assert of_service(admin) == {"/a": 2, "/b": 2, "Other": 3}
+    assert found(alice, domain) == {"/kept": 2}
+    assert alice.delete(f"/api/domain/{domain}/delete").status_code == 200
+    assert of_service(admin) == {"/a": 2, "/b": 2, "Other": 3}
+
+
+def test_old_days_of_it_are_not_kept(app: Flask, admin: Client, sql: Sql) -> None:
+    for days in (0, 29, repository.KEPT_DAYS + 2):
+        factories.missing_path(sql, repository.OWN, repository.OWN, days=days)
+    assert of_service(admin) == {"/sumer": 2}
+    with app.app_context():
+        purge.purge()
+    assert len(sql("SELECT FROM missing_paths")) == 2
+
+
+@pytest.mark.usefixtures("admin")
+def test_the_page_of_the_service_proposes_links(app: Flask, sql: Sql) -> None:
+    factories.missing_path(sql, repository.OWN, repository.OWN, "/sumer", visits=7)
+    page = get(signed_in(app, "admin@example.com"), "/console/administration")
+    assert "Paths that visitors did not find" in page
+    assert 'href="/console/links/new?custom=sumer&amp;domain=http://127.0.0.1:5000"' in page
+
+
+def test_a_service_without_the_feature_counts_nothing(app_with: Callable[..., Flask], sql: Sql) -> None:
+    ask(app_with(features=("statistics",)), "/sumer", host=OWN)
+    assert sql("SELECT FROM missing_paths") == []

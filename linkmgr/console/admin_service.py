@@ -13,8 +13,12 @@ from flask import g, render_template
 
 from linkmgr.console import charts, signed_in
 from linkmgr.console.admin_access import bp
+from linkmgr.console.domains import missed_paths
 from linkmgr.core.database import service as repository
+from linkmgr.core.database.paging import Page
+from linkmgr.core.feature import has_feature
 from linkmgr.core.settings import PREFIX, RELEASE, settings
+from linkmgr.features.missing_paths.repository import OWN
 from linkmgr.features.statistics import latest_visits
 from linkmgr.features.statistics.selection import Owner
 from linkmgr.visits import spool
@@ -45,6 +49,10 @@ def _settings() -> Iterator[tuple[str, str, str, str]]:
         yield name, "set" if value and is_secret else value, _meanings().get(name, ""), _text(field.default)
 
 
+def _missed() -> Page:
+    return missed_paths(OWN, OWN, can_be_wide="widealiases" in settings().aliases)
+
+
 @bp.get("")
 def service() -> str:
     state = repository.state()
@@ -53,6 +61,7 @@ def service() -> str:
     buckets = [charts.Bucket(start, row["clicks"], 0) for start, row in zip(starts, minutes, strict=True)]
     return render_template(
         "administration/service.html",
+        missing=_missed() if has_feature("missing_paths") else None,
         state=state,
         waiting=spool.backlog(settings().folder / "visits", state["spools"])[0],
         version=RELEASE,

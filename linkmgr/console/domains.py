@@ -6,6 +6,7 @@ from werkzeug.wrappers import Response
 from linkmgr.console import queries
 from linkmgr.console.frame import bp
 from linkmgr.console.groups import CountedForm
+from linkmgr.core.database.paging import Page
 from linkmgr.core.database.statements import Row
 from linkmgr.core.feature import has_feature
 from linkmgr.core.fields.aliases import PATTERN, is_wide
@@ -18,6 +19,16 @@ from linkmgr.schemas.account import Account
 from linkmgr.schemas.domains import DOMAINS, check_domain
 
 _MISSING = 20  # paths on the page of a domain
+
+
+def missed_paths(owner: int, domain_id: int, *, can_be_wide: bool) -> Page:
+    """Return the paths that visitors did not find most often, with the alias that each could be."""
+    paths = missing_paths.index(owner, domain_id, limit=_MISSING, number=1)
+    for missed in paths.rows:
+        alias = missed["path"][1:]
+        is_alias = re.fullmatch(PATTERN, alias) or (can_be_wide and is_wide(alias))
+        missed["alias"] = alias if is_alias else None
+    return paths
 
 
 class DomainForm(CountedForm):
@@ -41,12 +52,7 @@ class DomainForm(CountedForm):
         states = queries.uses(user_id, [row_id], path="domain")
         row |= states[0] | {"host": row["domain"].partition("://")[2]}
         if has_feature("missing_paths"):
-            row["missing"] = paths = missing_paths.index(user_id, row_id, limit=_MISSING, number=1)
-            for missed in paths.rows:
-                alias = missed["path"][1:]
-                missed["alias"] = (
-                    alias if re.fullmatch(PATTERN, alias) or (row["widealiases"] and is_wide(alias)) else None
-                )
+            row["missing"] = missed_paths(user_id, row_id, can_be_wide=row["widealiases"])
         return row
 
     def selection(self, row: Row) -> Row:

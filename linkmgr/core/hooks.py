@@ -17,7 +17,9 @@ def _find_no_key(_key: str, _by: int) -> None: ...
 def _use_any_key(_key: Key, _stated: Any) -> None: ...
 
 
-def _count_no_path(_environ: dict[str, Any], _domain_id: int, _path: str, *, can_be_wide: bool) -> None: ...
+def _count_no_path(
+    _environ: dict[str, Any], _domain_id: int | None, _path: str, *, can_be_wide: bool
+) -> None: ...
 
 
 def _answer_no_host() -> Any: ...
@@ -41,13 +43,13 @@ class Hooks(NamedTuple):
     use_key: Callable[[Key, Any], None] = _use_any_key
     # Return the response to a request to a foreign host, or None if a route answers it.
     answer_host: Callable[[], Any] = _answer_no_host
-    # Return the response of a foreign host to a path that it does not have, or None for the error
-    # page.
+    # Return the response to a path that a host does not have, or None for the error page.
     missing_page: Callable[[], Any] = _find_no_page
     # Return the target of a visit of a link, with a click id. The time of the visit is in seconds
     # since the epoch.
     add_click_id: Callable[[str, int, float], str] = _keep_target
-    # Count a path of a branded domain that a visitor did not find. It may be a wide alias.
+    # Count a path of a branded domain, or of our own host, that a visitor did not find. It may be a
+    # wide alias.
     count_missing_path: Callable[..., None] = _count_no_path
     # Send a user, or the address `to`, the e-mail message with this name, which shows these values,
     # after the request. Users get one message `about` the same.

@@ -129,8 +129,12 @@ def _redirect(domain: Row, member: str) -> AnyResponse:
 
 def missing_page() -> AnyResponse | None:
     """Return the redirect of a foreign host for paths that it does not have, or None if it has
-    none."""
+    none, as our own host."""
     if _begins_with(PROGRAMS):
+        return None
+    if host() is None:
+        is_wide = "widealiases" in settings().aliases
+        hooks().count_missing_path(current().environ, None, current().path, can_be_wide=is_wide)
         return None
     try:
         domain = requested_domain()

@@ -121,7 +121,16 @@ def has_wide_aliases(host: str) -> bool:
 
 def delete(user_id: int, domain_id: int) -> None:
     deleted = run(
-        "DELETE FROM domains WHERE user_id = %(user_id)s AND id = %(domain_id)s RETURNING id",
+        """
+        WITH deleted AS (
+            DELETE FROM domains WHERE user_id = %(user_id)s AND id = %(domain_id)s
+            RETURNING user_id, id),
+        forgotten AS (
+            DELETE FROM missing_paths m
+             USING deleted d
+             WHERE m.user_id = d.user_id AND m.domain_id = d.id)
+        SELECT id FROM deleted
+        """,
         user_id=user_id,
         domain_id=domain_id,
     )

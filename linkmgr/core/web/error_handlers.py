@@ -32,18 +32,15 @@ _UNAVAILABLE = (
 
 def _response(error: AppError, **headers: str) -> ResponseReturnValue:
     request = web_request.current()
-    if (
-        error.status == HTTPStatus.NOT_FOUND
-        and request.foreign_host is not None
-        and error.code != "unknown_host"
-    ):
+    if request.foreign_host is None and (path := error_pages.meant(error.code)):
+        return redirect(path)
+    is_missing = error.code == "no_such_page" or request.foreign_host is not None
+    if error.status == HTTPStatus.NOT_FOUND and is_missing and error.code != "unknown_host":
         try:
             if page := hooks().missing_page():
                 return cast("Response", page)
         except AppError as refusal:
             return _response(refusal)
-    elif path := error_pages.meant(error.code):
-        return redirect(path)
     if error.seconds is not None:
         headers["Retry-After"] = str(error.seconds)
     if error.status == HTTPStatus.UNAUTHORIZED and (request.is_api or error.code == "metrics_token"):

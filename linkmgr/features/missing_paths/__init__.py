@@ -1,4 +1,4 @@
-"""Paths of branded domains that visitors did not find."""
+"""Paths that visitors did not find, of branded domains and of our own host."""
 
 from linkmgr.core.database.jobs import Jobs
 from linkmgr.core.feature import Feature

@@ -15,6 +15,7 @@ MISSING_PATH = shapes.object_of(
     last=shapes.DAY,
     days=shapes.array_of(shapes.object_of(date=shapes.DAY, visits=5)),
 )
+_PAGES = {name: PAGING[name] for name in ("limit", "page")}
 
 
 @bp.get("/domain/<id:domain_id>/missing")
@@ -22,7 +23,7 @@ MISSING_PATH = shapes.object_of(
     "domains:read",
     "domains.listMissing",
     shapes.listing_schema("missing", "MissingPath"),
-    query={name: PAGING[name] for name in ("limit", "page")},
+    query=_PAGES,
     values={"paths": missing_paths},
 )
 def index(domain_id: int) -> Json:
@@ -34,5 +35,25 @@ def index(domain_id: int) -> Json:
     visits is counted as `{paths.OTHER}`.
     """
     domains.read(user_id(), domain_id)
-    paths = missing_paths.index(user_id(), domain_id, limit=page_limit(), number=page_number())
+    return _listing(user_id(), domain_id)
+
+
+@bp.get("/domains/missing")
+@operation(
+    "admin",
+    "domains.listOwnMissing",
+    shapes.listing_schema("missing", "MissingPath"),
+    query=_PAGES,
+    values={"paths": missing_paths},
+)
+def own() -> Json:
+    """List the paths that visitors of the service did not find.
+
+    Those of its own host, counted and listed as the ones of a branded domain.
+    """
+    return _listing(missing_paths.OWN, missing_paths.OWN)
+
+
+def _listing(owner: int, domain_id: int) -> Json:
+    paths = missing_paths.index(owner, domain_id, limit=page_limit(), number=page_number())
     return listing("missing", paths)

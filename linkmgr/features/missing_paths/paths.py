@@ -1,4 +1,4 @@
-"""Visits of branded domains that found nothing. Each process counts them by path, and stores the
+"""Visits that found nothing, by domain. Each process counts them by path, and stores the
 counts together."""
 
 import re
@@ -10,8 +10,9 @@ import orjson
 from flask import Flask
 
 from linkmgr.core.database.background import Background
-from linkmgr.core.fields.aliases import PATTERN, is_wide, normal
+from linkmgr.core.fields.aliases import PATTERN, normal
 from linkmgr.core.settings import this_app
+from linkmgr.core.web.host import wide_alias
 from linkmgr.features.missing_paths import repository as missing_paths
 from linkmgr.visits import counting
 
@@ -60,11 +61,12 @@ def _forget_half(paths: Counter[str]) -> None:
     paths[missing_paths.OTHER] = others
 
 
-def count(environ: dict[str, Any], domain_id: int, path: str, *, can_be_wide: bool) -> None:
-    could_be_alias = _COUNTED.fullmatch(path) or (can_be_wide and is_wide(normal(path[1:])))
+def count(environ: dict[str, Any], domain_id: int | None, path: str, *, can_be_wide: bool) -> None:
+    is_own = domain_id is None
+    could_be_alias = _COUNTED.fullmatch(path) or (can_be_wide and wide_alias(path, is_own=is_own))
     if environ["REQUEST_METHOD"] == "GET" and could_be_alias and counting.is_by_person(environ):
         paths: MissingPaths = this_app().extensions["linkmgr_missing_paths"]
-        paths.add(domain_id, normal(path))
+        paths.add(missing_paths.OWN if domain_id is None else domain_id, normal(path))
 
 
 def init_app(app: Flask) -> None:

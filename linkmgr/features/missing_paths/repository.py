@@ -5,21 +5,28 @@ from linkmgr.core.database.statements import run_unsynced
 KEPT_DAYS = 30
 MAX_PATHS = 1000  # of a domain; beyond, the half with the fewest visits becomes OTHER
 OTHER = "Other"
+OWN = 0  # the user and the domain of the paths of our own host
 
 delete_expired = older_than("missing_paths", "day", f"{KEPT_DAYS + 1} days")
 
 
 def add(counts: str) -> None:
-    """`counts` is a JSON array of objects with domain_id, path and visits."""
+    """`counts` is a JSON array of objects with domain_id, OWN for our own host, path and visits."""
     run_unsynced(
         """
-        WITH added AS MATERIALIZED (
-            SELECT d.user_id, d.id AS domain_id, (now() AT TIME ZONE 'UTC')::date AS day,
-                   path, visits
+        WITH counts AS MATERIALIZED (
+            SELECT *
               FROM json_to_recordset(%(counts)s)
-                   AS counts (domain_id bigint, path text, visits bigint)
-              JOIN domains d ON d.id = domain_id
-               FOR KEY SHARE OF d),  -- without those that are being deleted
+                   AS counts (domain_id bigint, path text, visits bigint)),
+        branded AS MATERIALIZED (
+            SELECT user_id, id
+              FROM domains
+             WHERE id IN (SELECT domain_id FROM counts)
+               FOR KEY SHARE),  -- without those that are being deleted
+        added AS MATERIALIZED (
+            SELECT user_id, id AS domain_id, (now() AT TIME ZONE 'UTC')::date AS day, path, visits
+              FROM (SELECT * FROM branded UNION ALL SELECT %(own)s::bigint, %(own)s) hosts
+              JOIN counts ON domain_id = id),
         stored AS MATERIALIZED (
             SELECT user_id, domain_id, day, path, visits
               FROM (SELECT DISTINCT user_id, domain_id FROM added) asked
@@ -59,6 +66,7 @@ def add(counts: str) -> None:
         days=KEPT_DAYS,
         max_paths=MAX_PATHS,
         other=OTHER,
+        own=OWN,
     )
 
 
