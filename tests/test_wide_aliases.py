@@ -135,7 +135,7 @@ def test_its_pages_are_those_of_any_link(app: Flask, alice: Client) -> None:
     assert quote(f"https://{HOST}/{alias}", safe="") in ask(app, f"/{alias}/owner").headers["Location"].replace(
         "http%3A", "https%3A"
     )
-    assert ask(app, f"/{alias}", method="DELETE").status_code == 404
+    assert ask(app, f"/{alias}", method="DELETE").status_code == 405
     assert alice.post(f"/api/url/{link_id}/try", {}).get_json()["data"]["url"] == PAGE
 
 
@@ -152,6 +152,19 @@ def test_what_the_service_serves_comes_first(app: Flask, alice: Client, sql: Sql
         )
         assert ask(app, f"/{alias}").status_code != 302
     assert ask(app, "/robots.txt").text == "User-agent: *\nDisallow:\n"
+
+
+@pytest.mark.usefixtures("domain")
+def test_an_alias_comes_before_the_rest_of_a_path(app: Flask, alice: Client) -> None:
+    add(alice, "docs", url="https://example.com/docs", extrapath=True)
+    link_id = add(alice, "docs/v1")
+    paths = ("/docs", "/docs/v1", "/docs/v1/", "/docs/v2", "/docs/v1/a%2Fb", "/docs/v1~", "/docs/\u00fc")
+    base = "https://example.com/docs"
+    expected = [base, PAGE, PAGE, f"{base}/v2", f"{base}/v1/a%2Fb", f"{base}/v1~", f"{base}/%C3%BC"]
+    assert [ask(app, path).headers["Location"] for path in paths] == expected
+    assert alice.delete(f"/api/url/{link_id}/delete").status_code == 200
+    assert ask(app, "/docs/v1").headers["Location"] == f"{base}/v1"
+    assert ask(app, "/none/v1").status_code == 404
 
 
 @pytest.mark.usefixtures("domain")

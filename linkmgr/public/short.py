@@ -132,8 +132,14 @@ def _is_fast(link: Row, agent: str) -> bool:
     )
 
 
+def _find(host: str | None, alias: str, encoded: Callable[[str, str], str]) -> Row | None:
+    """Return the link with `extrapath` of a path that is no alias of a link."""
+    first, has_rest, rest = alias.partition("/")
+    return public.short_link(host, first, encoded(first, rest)) if has_rest else None
+
+
 def _location(host: str | None, alias: str, rest: str = "") -> str | None:
-    link = public.short_link(host, alias, quote(rest))
+    link = public.short_link(host, alias, quote(rest)) or _find(host, alias, lambda _, rest: quote(rest))
     if link is None:
         if rest or public.bio(host, alias) is None:
             raise NotFound
@@ -149,13 +155,15 @@ def _location(host: str | None, alias: str, rest: str = "") -> str | None:
 @bp.route(f"{_ROUTE}/<path:rest>", methods=("GET", "POST"))
 @loops.hop(_location)
 def visit(alias: str, rest: str = "") -> ResponseReturnValue:
-    environ = request.environ
+    environ, host = request.environ, branded.host()
     rest = rest and _encoded_rest(environ, alias)
-    link = environ[_LINK] if _LINK in environ else public.short_link(branded.host(), alias, rest)
+    link = environ[_LINK] if _LINK in environ else public.short_link(host, alias, rest)
     if isinstance(link, Exception):
         raise link
     if link is None:
-        if not rest and (row := public.bio(branded.host(), alias)):
+        link = _find(host, alias, lambda first, _: _encoded_rest(environ, first))
+    if link is None:
+        if not rest and (row := public.bio(host, alias)):
             return bio.show(row)
         raise NotFound
     if link["state"]:

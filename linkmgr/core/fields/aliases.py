@@ -91,8 +91,14 @@ def own_reserved(alias: str) -> list[str]:
 
 
 def _hidden(alias: str, *, is_own: bool) -> list[str]:
-    """Return those spellings of a wide alias whose paths lead to something else."""
-    return [name for name in (alias, alias.lower()) if wide_alias(f"/{name}", is_own=is_own) != name]
+    """Return those spellings of a wide alias whose paths lead to something else, also those of the
+    form for its password."""
+    names, methods = (alias, alias.lower()), ("GET", "POST")
+    return [
+        name
+        for name in names
+        if any(wide_alias(f"/{name}", is_own=is_own, method=method) != name for method in methods)
+    ]
 
 
 def _clean_wide(text: str, *, is_own: bool) -> str:

@@ -18,7 +18,7 @@ from werkzeug.routing import Map, MapAdapter, Rule
 from linkmgr.core.fields.urls import is_own_host, requested_host
 from linkmgr.core.settings import settings, this_app
 
-_ALIAS, _WIDE = "<alias:alias>", "<wide:alias>"
+_ALIAS, _WIDE, _REST = "<alias:alias>", "<wide:alias>", "<path:rest>"
 
 
 class WideRoutes(Map):
@@ -26,7 +26,9 @@ class WideRoutes(Map):
 
     def __init__(self, routes: Map) -> None:
         self.routes = routes
-        self.originals = [rule for rule in routes.iter_rules() if _ALIAS in rule.rule]
+        self.originals = [
+            rule for rule in routes.iter_rules() if _ALIAS in rule.rule and _REST not in rule.rule
+        ]
         super().__init__(
             [
                 Rule(rule.rule.replace(_ALIAS, _WIDE), endpoint=number, methods=rule.methods)
@@ -46,14 +48,19 @@ class Paths(MapAdapter):
         self.wide = wide
 
     def match(self, *args: Any, **options: Any) -> Any:
+        return_rule = options.pop("return_rule", False)
         try:
-            return super().match(*args, **options)
+            rule, arguments = super().match(*args, **options | {"return_rule": True})
         except NotFound:
-            if route := self._match_wide(**options):
+            if route := self._match_wide(return_rule=return_rule):
                 return route
             raise
+        # Links with `extrapath` have the paths that are no wide alias.
+        if _REST in rule.rule and (route := self._match_wide(return_rule=return_rule)):
+            return route
+        return (rule if return_rule else rule.endpoint), arguments
 
-    def _match_wide(self, *, return_rule: bool = False, **_: Any) -> Any:
+    def _match_wide(self, *, return_rule: bool) -> Any:
         """Return None for other methods, too: those paths were unknown before there were such
         aliases."""
         if self.wide is None:
@@ -116,11 +123,11 @@ def foreign_routes() -> Map:
     return hosts().routes
 
 
-def wide_alias(path: str, *, is_own: bool) -> str | None:
+def wide_alias(path: str, *, is_own: bool, method: str = "GET") -> str | None:
     """Return the wide alias of the link that a path leads to on our own host or on branded
     domains, or None."""
     try:
-        rule, arguments = hosts().paths(path, is_own=is_own).match(return_rule=True)
+        rule, arguments = hosts().paths(path, is_own=is_own, method=method).match(return_rule=True)
     except HTTPException:
         return None
     return str(arguments["alias"]) if rule.rule == f"/{_ALIAS}" else None
