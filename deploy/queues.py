@@ -20,7 +20,8 @@ OTHERS, REDIRECTS, HEALTH = 0, 2, 3  # additional threads
 PASSWORDS = -1
 _REDIRECT = re.compile(r"/(?:(?:[qr]/)?([A-Za-z0-9_-]+)/?)?")
 
-_FORMS = ("c", "o")  # first parts of the paths of others than links
+_FIRST = (".well-known", "avatar", "c", "o", "q", "qr", "u")  # parts of the paths of others than links
+_PAGE = re.compile(r"\+|/(?:ico|owner|pixels|qr(?:/[^/]*)?)/?$")  # of a link
 
 
 def additional(environ: dict[str, Any], pages: frozenset[str]) -> int:
@@ -28,13 +29,17 @@ def additional(environ: dict[str, Any], pages: frozenset[str]) -> int:
     paths of the service, not of links."""
     path = environ["PATH_INFO"]
     match = _REDIRECT.fullmatch(path)
-    is_link = match and match[1] not in pages
+    is_link = match[1] not in pages if match else _is_wide(path, pages)
     if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
-        is_wide = "+" not in path and path[1:].partition("/")[0] not in (*pages, *_FORMS)
-        return PASSWORDS if is_link or is_wide or (match and match[1] == "login") else OTHERS
+        return PASSWORDS if is_link or (match and match[1] == "login") else OTHERS
     if path == "/healthz":
         return HEALTH
     return REDIRECTS if is_link else OTHERS
+
+
+def _is_wide(path: str, pages: frozenset[str]) -> bool:
+    """Return True for what may be an alias with `/`, `.` or letters of any script."""
+    return path[1:].partition("/")[0] not in (*pages, *_FIRST) and not _PAGE.search(path)
 
 
 class Overdue(Exception):

@@ -205,7 +205,9 @@ def test_imports_keep_aliases(app: Flask, alice: Client, run_import: Import, sql
     assert run_import(alice, shlink(*rows))["made"] == 3
     dub = f"id,domain,key,url,shortLink,clicks\n1,{HOST},c/x,https://example.com/x,https://{HOST}/c/x,3\n"
     assert run_import(alice, dub.encode(), "?source=dub")["made"] == 1
-    assert aliases(sql, alice) == ["a.b", "c/x", "docs/v1", "\u00fcml\u00e4ut"]
+    urls = f"Long URL,Short URL\nhttps://example.com/y,https://{HOST}/c/%C3%BC\n"
+    assert run_import(alice, urls.encode())["made"] == 1
+    assert aliases(sql, alice) == ["a.b", "c/x", "c/\u00fc", "docs/v1", "\u00fcml\u00e4ut"]
     assert ask(app, "/c/x").headers["Location"] == "https://example.com/x"
 
 
@@ -243,11 +245,12 @@ def test_the_host_of_the_service_can_have_them(own: Flask, register: Callable[..
     assert made["error"] == 0, made
     for alias in ("console/x", "login/x", "c/x", "u/dana/list-1", "static/x", "account/x"):
         assert "is reserved" in refused(client, custom=alias)
-    assert send(client, yourls("a.b", 1, 2)).status_code == 200
-    with own.app_context():
-        while jobs.run_next(lambda _: False) or jobs.fetch_next(lambda _: False):
-            pass
-    assert ask(own, "/a.b", OURS).headers["Location"] == "https://example.com/sale"
+    for alias in ("a.b", "\u00fcml\u00e4ut"):
+        assert send(client, yourls(alias, 1, 2)).status_code == 200
+        with own.app_context():
+            while jobs.run_next(lambda _: False) or jobs.fetch_next(lambda _: False):
+                pass
+        assert ask(own, f"/{alias}", OURS).headers["Location"] == "https://example.com/sale"
     for path in ("/console/unknown", "/nothing/here", "/wp-login.php"):
         assert ask(own, path, OURS).status_code == 404
 
@@ -255,9 +258,15 @@ def test_the_host_of_the_service_can_have_them(own: Flask, register: Callable[..
 # --- the console
 
 
-def test_the_form_of_a_domain_has_both_options(console: FlaskClient, alice: Client, domain: int) -> None:
+def test_the_form_of_a_domain_has_both_options(console: FlaskClient, domain: int) -> None:
     page = console.get(f"/console/domains/{domain}/edit").text
     assert 'name="ignorecase"' in page
     assert 'name="widealiases"' in page
-    link_id = add(alice, "docs/v1")
-    assert "docs/v1" in console.get(f"/console/links/{link_id}").text
+
+
+@pytest.mark.usefixtures("domain")
+def test_pages_show_aliases_as_people_write_them(console: FlaskClient, alice: Client) -> None:
+    link_id = add(alice, "docs/\u00fcber")
+    for path in (f"/console/links/{link_id}", "/console/links"):
+        assert "/docs/\u00fcber" in console.get(path).text
+    assert f'href="https://{HOST}/docs/%C3%BCber"' in console.get(f"/console/links/{link_id}").text

@@ -126,6 +126,8 @@ def foreign_routes() -> Map:
 def wide_alias(path: str, *, is_own: bool, method: str = "GET") -> str | None:
     """Return the wide alias of the link that a path leads to on our own host or on branded
     domains, or None."""
+    if (hosts().own_wide if is_own else hosts().wide) is None:
+        return None
     try:
         rule, arguments = hosts().paths(path, is_own=is_own, method=method).match(return_rule=True)
     except HTTPException:

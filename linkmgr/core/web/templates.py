@@ -1,7 +1,9 @@
-"""Pages whose text has host names as people write them. Attributes and code have them in ASCII."""
+"""Pages whose text has host names, and aliases, as people write them. Attributes and code have them
+in ASCII."""
 
 import re
 from typing import Any
+from urllib.parse import unquote
 
 from flask import Flask
 from jinja2 import Template
@@ -26,3 +28,4 @@ def _readable(part: re.Match[str]) -> str:
 
 def init_app(app: Flask) -> None:
     app.jinja_env.template_class = Page
+    app.jinja_env.filters["as_written"] = unquote  # of a short URL, whose alias has no other characters
