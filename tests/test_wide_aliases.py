@@ -245,6 +245,12 @@ def test_the_host_of_the_service_can_have_them(own: Flask, register: Callable[..
     assert made["error"] == 0, made
     for alias in ("console/x", "login/x", "c/x", "u/dana/list-1", "static/x", "account/x"):
         assert "is reserved" in refused(client, custom=alias)
+    client.add("/api/domain/add", {"domain": f"https://{HOST}", "widealiases": True})
+    branded = add(client, "login/now")
+    for changes in ({"domain": ""}, {"domain": "", "custom": "c/x"}):
+        answer = client.put(f"/api/url/{branded}/update", changes).get_json()
+        assert "reserved" in answer["message"] or answer["code"] == "alias_reserved"
+    assert client.put(f"/api/url/{link_id}/update", {"custom": "c/x"}).get_json()["code"] == "alias_reserved"
     for alias in ("a.b", "\u00fcml\u00e4ut"):
         assert send(client, yourls(alias, 1, 2)).status_code == 200
         with own.app_context():
