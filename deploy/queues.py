@@ -2,7 +2,7 @@
 
 Writes may wait for a standby or a lock as long as the database does. They and all other requests
 have as many threads as gunicorn's setting `threads`. Redirects have two more, and health checks one
-more than these, which help only while all others wait. Passwords of sign-ins and links, each of
+more than these, which help only while all others wait. Passwords of sign-ins and visitors, each of
 which takes 30 ms of a core, have half of the threads, so that others do not wait behind many of
 them.
 """
@@ -19,6 +19,8 @@ WAIT, LINE = -1, -2  # for a thread, or for its turn in the line, instead of an 
 OTHERS, REDIRECTS, HEALTH = 0, 2, 3  # additional threads
 PASSWORDS = -1
 _REDIRECT = re.compile(r"/(?:(?:[qr]/)?([A-Za-z0-9_-]+)/?)?")
+# Links with more of a path, and pages of statistics
+_LONGER = re.compile(r"/(?!(?:api|console|account|o|c)/)[A-Za-z0-9_-]+/.")
 
 _FIRST = (".well-known", "avatar", "c", "o", "q", "qr", "u")  # parts of the paths of others than links
 _PAGE = re.compile(r"\+|/(?:ico|owner|pixels|qr(?:/[^/]*)?)/?$")  # of a link
@@ -31,7 +33,8 @@ def additional(environ: dict[str, Any], pages: frozenset[str]) -> int:
     match = _REDIRECT.fullmatch(path)
     is_link = match[1] not in pages if match else _is_wide(path, pages)
     if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
-        return PASSWORDS if is_link or (match and match[1] == "login") else OTHERS
+        has_password = is_link or _LONGER.match(path) or (match and match[1] == "login")
+        return PASSWORDS if has_password else OTHERS
     if path == "/healthz":
         return HEALTH
     return REDIRECTS if is_link else OTHERS

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deploy import queues
 from linkmgr.core.fields.urls import MAX_URL
 from linkmgr.core.web import passwords
 from tests.conftest import Client
@@ -127,6 +128,18 @@ def test_a_password_and_states_hold_for_every_path(short: Make) -> None:
     assert (reopened.status_code, reopened.headers["Location"]) == (303, f"{without.path}/a/b")
     over = short(url=DOCS, extrapath=True, expiry="2020-01-01", expiredurl="https://example.com/over")
     assert over.redirect_target(path="/a") == "https://example.com/over"
+
+
+@pytest.mark.parametrize(
+    ("path", "number"),
+    [
+        *((path, queues.PASSWORDS) for path in ("/docs", "/docs/a/b", "/statistics/token", "/login")),
+        *((path, queues.OTHERS) for path in ("/api/url/add", "/console/links/17/edit", "/account/email", "/o/answer")),
+    ],
+)
+def test_passwords_of_every_path_have_half_of_the_threads(path: str, number: int) -> None:
+    environ = {"PATH_INFO": path, "REQUEST_METHOD": "POST"}
+    assert queues.additional(environ, frozenset({"login", "api"})) == number
 
 
 def test_on_a_branded_domain_other_paths_go_to_its_page_for_them(docs: Short, short: Make, sql: Sql) -> None:
