@@ -21,14 +21,14 @@ pytestmark = pytest.mark.services
 
 FILES = "(text/csv|application/(zip|gzip|sql|x-ndjson))"
 METHODS = ["GET", "POST", "PUT", "DELETE"]
-# Rows are deleted last, and their owner after them. The generator leaves out the operations that return only files.
+# Rows are deleted last, conversions before their link, and the owner after all. The generator leaves out the operations that return only files.
 CALLS = sorted(
     (call for call in KEYED if not (call.operation.file or call.operation.is_upload)),
     # A link is blocked after all changes, which would be refused for its target.
     key=lambda call: (
         METHODS.index("DELETE" if call.path.endswith("/decide") else call.method),
         call.rows == ["user"],
-        call.path.endswith("/delete"),
+        call.path.endswith("/delete") and call.rows != ["conversion"],
     ),
 )
 READS = {call.path: call for call in CALLS if call.method == "GET"}

@@ -36,8 +36,8 @@ def test_demo_has_rows_in_each_list_and_a_page_that_links_to_each_feature_and_ad
     assert set(clients) == {"admin", "demo"}
     assert clients["demo"].get("/api/account").get_json()["data"]["status"] == "pro"
     empty = {path for path, length in lengths(clients["demo"]).items() if not length}
-    # The first two connect to other services, and the plan of demo has no members.
-    assert empty == {"/api/imports", "/api/webhooks", "/api/members"}
+    # The first two connect to other services, and the plan of demo has no members, whose activity is kept.
+    assert empty == {"/api/imports", "/api/webhooks", "/api/members", "/api/activity"}
     assert clients["admin"].get("/api/users").status_code == 200
     assert not any(lengths(clients["admin"]).values())
     shelf = clients["demo"].get("/api/channels?limit=1&page=2").get_json()["data"]["channels"][0]

@@ -10,7 +10,7 @@ from tests.support import copies
 pytestmark = pytest.mark.slow
 
 COLUMN = ("    metaimage       text", "    remark          text        NOT NULL DEFAULT '',\n    metaimage       text")
-UPDATE = ("status = new.status\n", "status = new.status, remark = new.remark\n")
+UPDATE = ("status = new.status,\n", "status = new.status, remark = new.remark,\n")
 LINE = 'remark = member(Text(allow_empty=True), "A remark.", "Seen", label="Remark", shown=DETAIL)'
 MEMBER = ("    pixels = member(\n", f"    {LINE}\n    pixels = member(\n")
 SWEEP = ("tests/test_every_way_in.py", "-k", "links")
