@@ -54,9 +54,8 @@ def test_a_domain_that_points_to_the_service_passes(
             **DOMAIN,
             "redirectroot": "",
             "redirect404": "",
-            "forwardquery": False,
-            "clickid": False,
             "updated": ANY,
+            **dict.fromkeys(("forwardquery", "clickid", "ignorecase", "widealiases"), False),
         }
         | PLAIN
     ]

@@ -107,7 +107,7 @@ def test_while_the_database_is_unavailable(app_with: Callable[..., Flask]) -> No
     assert "Try again</a>" in answer.text
     with browser.get("/static/style.css") as style:
         assert style.status_code == 200
-    assert browser.get("/no/where").status_code == 404
+    assert browser.get("/$/where").status_code == 404
     assert browser.get("/avatar/bio/alice.png", base_url=BASE_URL).status_code == 200
     assert browser.get("/login", base_url=BASE_URL).status_code == 200  # no session, so no query
 
