@@ -54,7 +54,7 @@ def test_an_upgraded_database_equals_a_new_one(
     "older",
     [
         "CREATE TABLE schema_version (version integer NOT NULL)",
-        "{schema}; ALTER TABLE conversions DROP COLUMN event CASCADE",
+        "{schema}; DROP TABLE public_statistics",
     ],
 )
 def test_a_database_from_before_the_first_release_is_refused_with_one_sentence(

@@ -55,9 +55,7 @@ def schema_version(connection: psycopg2.extensions.connection) -> int:
             """
             SELECT to_regclass('service') IS NOT NULL,
                    to_regclass('schema_version') IS NOT NULL
-                   OR to_regclass('visits') IS NOT NULL
-                      AND NOT EXISTS (SELECT FROM pg_attribute
-                                       WHERE attrelid = to_regclass('conversions') AND attname = 'event')
+                   OR to_regclass('visits') IS NOT NULL AND to_regclass('public_statistics') IS NULL
             """
         )
         has_schema, is_unreleased = cursor.fetchone() or (False, False)
