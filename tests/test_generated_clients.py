@@ -2,7 +2,8 @@
 
 All programs do the same: create links, one by one and in bulk, list them by cursor, look one up by its short URL, read
 statistics, create a webhook and QR codes, get an image and a CSV, cause an error, read a link, delete it, upload a file
-of links, and read its failed rows as JSON and as CSV. Each prints what it saw."""
+of links, read its failed rows as JSON and as CSV, put a link with rules and variants by its external id, try it, report
+a conversion, and restore it from the bin. Each prints what it saw. Others send all records back."""
 
 import json
 import os
@@ -15,6 +16,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import openapi_generator_cli
 import pytest
@@ -26,8 +28,10 @@ from tests.support.document import document
 from tests.support.factories import Sql
 from tests.support.receivers import Deliver, Receiver, subscribe
 from tests.support.servers import free_port, is_open
+from tests.support.stage import Stage
 from tests.support.targets import wait_until
 from tests.support.visited import Store, Visited
+from tests.support.written_back import pairs, program
 
 CLIENTS = Path(__file__).parent / "clients"
 ROOT = CLIENTS.parents[1]
@@ -55,15 +59,16 @@ def run(*command: str | Path, folder: Path, **environment: str) -> str:
 
 
 def need(**packages: str) -> None:
-    for program, package in packages.items():
-        if not (shutil.which(program) or Path(program).exists()):
-            pytest.skip(f"{program} is missing: apt-get install {package}")
+    for command, package in packages.items():
+        if not (shutil.which(command) or Path(command).exists()):
+            pytest.skip(f"{command} is missing: apt-get install {package}")
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A folder with the document."""
-    (tmp_path / "openapi.json").write_text(json.dumps(document()))
+def folder(base: str, tmp_path: Path) -> Path:
+    """A folder with the document, as it is served."""
+    with urlopen(f"{base}/api/openapi.json") as served:
+        (tmp_path / "openapi.json").write_bytes(served.read())
     return tmp_path
 
 
@@ -72,7 +77,7 @@ def base(serve: Callable[..., str], alice: Client, store: Store) -> str:
     """The URL of a service in which alice has a link with three clicks."""
     seeded = alice.add("/api/url/add", {"url": "https://example.com/seeded", "custom": "seeded"})
     store([Visited(seeded, datetime.now(UTC))] * 3)
-    return serve("--workers", "1", rate_limit=MANY)
+    return serve("--workers", "1", rate_limit=MANY, domain_check="off")
 
 
 @pytest.fixture
@@ -99,7 +104,32 @@ def use(base: str, alice: Client, tmp_path: Path) -> Use:
             "imported": [1, 1],
             "failed": [[2, "ftp://example.com"]],
             "rejected": "url,custom,error",
+            "toured": ["https://example.com/de", "no_visit", True, 2, True],
         }
+
+    return check
+
+
+@pytest.fixture
+def send_back(base: str, alice: Client, admin: Client, sql: Sql) -> Use:
+    """Let a client read each record and send it back, and check that no record has changed."""
+
+    def records(stage: Stage) -> list[dict[str, Any]]:
+        callers = {client.key: client for client in (alice, admin)}
+        paths = [(callers[pair.key], re.sub("{.*}", str(pair.row), pair.path)) for pair in pairs(stage)]
+        return [
+            {name: value for name, value in caller.get(path).get_json()["record"].items() if name != "updated"}
+            for caller, path in paths
+        ]
+
+    def check(language: str, folder: Path, file: Path, *commands: tuple[str | Path, ...], **environment: str) -> None:
+        stage = Stage(alice, admin, sql)
+        file.write_text(program(language, [*pairs(stage)], folder))
+        before = records(stage)
+        *first, last = commands
+        for command in (*first, (*last, base)):
+            run(*command, folder=file.parent, **environment)
+        assert records(stage) == before
 
     return check
 
@@ -109,9 +139,10 @@ def generate(language: str, folder: Path, *options: str) -> None:
 
 
 def compile_typescript(name: str, folder: Path) -> None:
+    """Compile a program and all that was generated, also what the program does not use."""
     need(node="nodejs")
     shutil.copy(CLIENTS / f"{name}.ts", folder)
-    run(COMPILER, *STRICT, f"{name}.ts", folder=folder)
+    run(COMPILER, *STRICT, f"{name}.ts", *(folder / "generated").rglob("*.ts"), folder=folder)
 
 
 @pytest.fixture
@@ -124,13 +155,23 @@ def packages(folder: Path) -> Path:
 
 
 @pytest.mark.clients
-def test_openapi_generator_makes_a_client_for_python(folder: Path, use: Use) -> None:
+def test_openapi_generator_makes_a_client_for_python(folder: Path, use: Use, send_back: Use) -> None:
     generate("python", folder, "--package-name", "linkmgr_client")
     use(sys.executable, CLIENTS / "openapi_generator.py", folder=folder, PYTHONPATH="generated")
+    send_back("python", folder, folder / "back.py", (sys.executable, "back.py"), PYTHONPATH="generated")
 
 
 @pytest.mark.clients
-def test_openapi_generator_makes_a_client_for_go(folder: Path, use: Use) -> None:
+def test_openapi_python_client_makes_a_client(folder: Path, use: Use, send_back: Use) -> None:
+    (folder / "config.yml").write_text("post_hooks: []\n")
+    command = GENERATOR.with_name("openapi-python-client"), "generate", "--meta", "none", "--config", "config.yml"
+    run(*command, "--path", "openapi.json", "--output-path", "generated", folder=folder)
+    use(sys.executable, CLIENTS / "openapi_python_client.py", folder=folder, PYTHONPATH=".")
+    send_back("openapi-python-client", folder, folder / "back.py", (sys.executable, "back.py"), PYTHONPATH=".")
+
+
+@pytest.mark.clients
+def test_openapi_generator_makes_a_client_for_go(folder: Path, use: Use, send_back: Use) -> None:
     need(go="golang-go")
     generate("go", folder, "--git-host", "example.com", "--git-user-id", "linkmgr", "--git-repo-id", "client")
     program = folder / "generated" / "program"
@@ -138,54 +179,69 @@ def test_openapi_generator_makes_a_client_for_go(folder: Path, use: Use) -> None
     shutil.copy(CLIENTS / "openapi_generator.go", program)
     run("go", "build", "-o", folder, "./program", folder=folder / "generated")
     use(folder / "program", folder=folder)
+    (program.parent / "back").mkdir()
+    build, back = ("go", "build", "-o", folder, "."), (folder / "back",)
+    send_back("go", folder, program.parent / "back" / "main.go", build, back)
 
 
 @pytest.mark.clients
-def test_openapi_generator_makes_a_client_for_php(folder: Path, use: Use) -> None:
+def test_openapi_generator_makes_a_client_for_php(folder: Path, use: Use, send_back: Use) -> None:
     need(php="php-cli php-curl php-mbstring php-guzzlehttp-guzzle")
     generate("php", folder)
     use("php", CLIENTS / "openapi_generator.php", folder=folder / "generated")
+    send_back("php", folder, folder / "generated" / "back.php", ("php", "back.php"))
 
 
 @pytest.mark.clients
-def test_openapi_generator_makes_a_client_for_ruby(folder: Path, use: Use) -> None:
+def test_openapi_generator_makes_a_client_for_ruby(folder: Path, use: Use, send_back: Use) -> None:
     need(ruby="ruby ruby-typhoeus")
     generate("ruby", folder)
     use("ruby", "-Igenerated/lib", CLIENTS / "openapi_generator.rb", folder=folder)
+    send_back("ruby", folder, folder / "back.rb", ("ruby", "-Igenerated/lib", "back.rb"))
 
 
 @pytest.mark.clients
-def test_openapi_generator_makes_a_client_for_java(folder: Path, use: Use) -> None:
+def test_openapi_generator_makes_a_client_for_java(folder: Path, use: Use, send_back: Use) -> None:
     """The default library needs packages that Debian lacks, and the library `native` reads a CSV as JSON. The option
     leaves out another such package, which can send null."""
     packages = dict.fromkeys(map(str, JARS), "libhttpclient5-java libgeronimo-annotation-1.3-spec-java")
     need(javac="openjdk-17-jdk-headless", **packages)
     generate("java", folder, "--library", "apache-httpclient", "--additional-properties", "openApiNullable=false")
     path = os.pathsep.join(map(str, (folder, *JARS)))
-    sources = "-sourcepath", "generated/src/main/java", CLIENTS / "OpenapiGenerator.java"
-    run("javac", "-proc:none", "-encoding", "UTF-8", "-cp", path, "-d", folder, *sources, folder=folder)
+    javac = "javac", "-proc:none", "-encoding", "UTF-8", "-cp", path, "-d", folder
+    sources = "generated/src/main/java"
+    run(*javac, CLIENTS / "OpenapiGenerator.java", *(folder / sources).rglob("*.java"), folder=folder)
     use("java", "-cp", path, "OpenapiGenerator", folder=folder)
+    run_back = "java", "-cp", path, "WrittenBack"
+    send_back("java", folder, folder / "WrittenBack.java", (*javac, "WrittenBack.java"), run_back)
 
 
 @pytest.mark.clients
-def test_openapi_generator_makes_a_client_for_typescript(folder: Path, packages: Path, use: Use) -> None:
+def test_openapi_generator_makes_a_client_for_typescript(
+    folder: Path, packages: Path, use: Use, send_back: Use
+) -> None:
     generate("typescript-fetch", folder)
     compile_typescript("openapi_generator", folder)
     use("node", "openapi_generator.js", folder=folder)
+    send_back("typescript-fetch", folder, folder / "back.ts", (COMPILER, *STRICT, "back.ts"), ("node", "back.js"))
 
 
 @pytest.mark.clients
-def test_openapi_typescript_makes_types_for_openapi_fetch(folder: Path, packages: Path, use: Use) -> None:
+def test_openapi_typescript_makes_types_for_openapi_fetch(
+    folder: Path, packages: Path, use: Use, send_back: Use
+) -> None:
     run(packages / "openapi-typescript", "openapi.json", "-o", "generated.d.ts", folder=folder)
     compile_typescript("openapi_fetch", folder)
     use("node", "openapi_fetch.js", folder=folder)
+    send_back("openapi-fetch", folder, folder / "back.ts", (COMPILER, *STRICT, "back.ts"), ("node", "back.js"))
 
 
 @pytest.mark.clients
-def test_hey_api_makes_a_client(folder: Path, packages: Path, use: Use) -> None:
+def test_hey_api_makes_a_client(folder: Path, packages: Path, use: Use, send_back: Use) -> None:
     run(packages / "openapi-ts", "-i", "openapi.json", "-o", "generated", folder=folder)
     compile_typescript("hey_api", folder)
     use("node", "hey_api.js", folder=folder)
+    send_back("hey-api", folder, folder / "back.ts", (COMPILER, *STRICT, "back.ts"), ("node", "back.js"))
 
 
 @pytest.mark.clients

@@ -11,6 +11,7 @@ from linkmgr.repository import plans
 
 _COUNT = "[0-9]{1,9}"
 _MAX_PRICE = 999_999_999.99
+_PRICE: JsonSchema = {"type": "number", "minimum": 0, "maximum": _MAX_PRICE}
 
 
 class _Limits(Schema):
@@ -107,8 +108,9 @@ class _Rate(Matching):
     json_shown: ClassVar[JsonSchema] = {"type": "integer", "minimum": 0}
 
 
-def _object(members: dict[str, JsonSchema]) -> JsonSchema:
-    return {"type": "object", "properties": members, "required": list(members)}
+def _object(name: str, members: dict[str, JsonSchema]) -> JsonSchema:
+    """Return the schema of an object of a record, which updates may send in part."""
+    return {"type": "object", "title": name, "properties": members}
 
 
 def _limit(field: Any) -> JsonSchema:
@@ -137,12 +139,12 @@ class Plan(Resource, PlanLimits):
         label="API requests per minute",
     )
     prices = member(
-        Shown(_object({name: {"type": "number"} for name in PRICES}) | {"type": ["object", "null"]}),
+        Shown(_object("PlanPrices", dict.fromkeys(PRICES, _PRICE)) | {"type": ["object", "null"]}),
         "",
         dict.fromkeys(PRICES, 9),
     )
     limits = member(
-        Shown(_object({name: _limit(field) for name, field in LIMITS.items()})),
+        Shown(_object("PlanLimits", {name: _limit(field) for name, field in LIMITS.items()})),
         "",
         {name: field.metadata["examples"][0] for name, field in LIMITS.items()},
     )
@@ -170,7 +172,7 @@ def _to_columns(members: Row) -> Row:
 
 class _Price(fields.Field[float]):
     default_error_messages = {"invalid": f"must be a number from 0 to {_MAX_PRICE}"}
-    json: ClassVar[JsonSchema] = {"type": "number", "minimum": 0, "maximum": _MAX_PRICE}
+    json: ClassVar[JsonSchema] = _PRICE
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> float:
         if not (isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _MAX_PRICE):
@@ -191,11 +193,7 @@ class Members(fields.Field[Row]):
         super().__init__()
         self._schema = schema()
         members: dict[str, Any] = self._schema.fields
-        self.json: JsonSchema = {
-            "type": "object",
-            "title": f"{schema.__name__}ToSet",
-            "properties": {name: members[name].json for name in members},
-        }
+        self.json = _object(schema.__name__, {name: members[name].json for name in members})
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Row:
         loaded: Row = self._schema.load(value)

@@ -33,34 +33,35 @@ class OpenapiGenerator {
     LinksApi links = new LinksApi(client);
 
     LinkCreate first = new LinkCreate().url("https://example.com/1").custom("first").campaign(0L).channel(List.of());
-    LinksCreate200Response created = links.linksCreate(first, null);
+    LinkCreated created = links.linksCreate(first, null);
     LinksCreate added = new LinksCreate();
     for (int number : List.of(2, 3)) {
       added.addUrlsItem(new LinkCreate().url("https://example.com/" + number));
     }
-    BulkAddLinks200Response bulk = new BulkApi(client).bulkAddLinks(added, null);
+    BulkCreated bulk = new BulkApi(client).bulkAddLinks(added, null);
 
     List<String> listed = new ArrayList<>();
     String after = null;
     do {
-      LinksList200ResponseData page = links.linksList(
-          null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, 2, null, after).getData();
+      LinkPage page = links.linksList(
+          null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, 2, null, after, null,
+          null, null, null).getData();
       page.getUrls().forEach(link -> listed.add(link.getLongurl()));
       after = page.getNext();
     } while (after != null);
 
-    LinksList200Response found = links.linksList(
+    LinkList found = links.linksList(
         null, null, null, null, null, null, null, null, null, null, null, null, null, base + "/seeded", null, null,
-        null, null);
+        null, null, null, null, null, null);
     List<StatsBy> by = List.of(StatsBy.STATS_BY_TIME_DAY, StatsBy.STATS_BY_COUNTRY);
     StatsPeriod week = StatsPeriod.STATS_PERIOD_7D;
-    String id = found.getId().toString();
-    StatsQuery200Response statistics = new StatisticsApi(client).statsQuery(
-        null, by, id, null, null, null, null, null, week, null, null, null, null, null, null, null, null, null, null,
-        null, null, null, null, null, null, null);
+    List<Long> ids = List.of(found.getId());
+    StatsReport statistics = new StatisticsApi(client).statsQuery(
+        null, by, ids, null, null, null, null, null, week, null, null, null, null, null, null, null, null, null, null,
+        null, null, null, null, null, null, null, null, null, null, null);
     WebhookCreate hook = new WebhookCreate().name("Hook").url("https://example.com/hook");
     hook.addEventsItem(WebhookEvents.WEBHOOK_EVENTS_LINK_ALL);
-    WebhooksCreate200Response webhook = new WebhooksAndEventsApi(client).webhooksCreate(hook, null);
+    WebhookCreated webhook = new WebhooksAndEventsApi(client).webhooksCreate(hook, null);
     QrCodesApi codes = new QrCodesApi(client);
     QrCodeCreate text = new QrCodeCreate().type(QrCodeType.QR_CODE_TYPE_TEXT).data("Hello");
     QrCodeCreate card = new QrCodeCreate().type(QrCodeType.QR_CODE_TYPE_VCARD).data(new VcardData().fname("Dana"));
@@ -71,7 +72,7 @@ class OpenapiGenerator {
     String csv = new ExportsApi(client).exportLinksCsv(null);
     String refused = errorOf(() -> links.linksCreate(first, null));
 
-    LinksGet200Response read = links.linksGet(created.getId(), null, null);
+    LinkResponse read = links.linksGet(created.getId(), null, null);
     links.linksDelete(created.getId(), null, null, null);
     String missing = errorOf(() -> links.linksGet(created.getId(), null, null));
 
@@ -88,6 +89,25 @@ class OpenapiGenerator {
     }
     String rejected = imports.importsListErrorsCsv(upload);
 
+    Rule rule = new Rule().when(new Conditions().country(List.of("Germany"))).url("https://example.com/de");
+    LinkCreate tour = new LinkCreate().url("https://example.com/tour").rules(List.of(rule));
+    for (String name : List.of("A", "B")) {
+      tour.addVariantsItem(new Variant().name(name).url("https://example.com/" + name));
+    }
+    LinkCreated toured = links.linksPut("order-17", tour, null, null);
+    LinkTriedData tried = links.linksTryVisitor(
+        toured.getId(), null, new DescribedVisitor().country("Germany")).getData();
+    ConversionReported reported = new ConversionsApi(client).conversionsCreate(
+        null, new Report().link(toured.getId()).ip("192.0.2.7").agent("Firefox"));
+    links.linksDelete(toured.getId(), Flag.FLAG_1, null, null);
+    LinkPage bin = links.linksList(
+        null, null, null, null, null, null, null, null, null, null, Flag.FLAG_1, null, null, null, null, null, null,
+        null, null, null, null, null).getData();
+    Link restored = links.linksRestore(toured.getId(), null).getRecord();
+    LinkPage again = links.linksList(
+        null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null,
+        "order-17", null, null, null).getData();
+
     LinkedHashMap<String, Object> seen = new LinkedHashMap<>();
     seen.put("created", created.getShorturl());
     seen.put("bulk", bulk.getCreated());
@@ -103,6 +123,9 @@ class OpenapiGenerator {
     seen.put("imported", List.of(done.getMade(), done.getFailed()));
     seen.put("failed", failed);
     seen.put("rejected", rejected.lines().findFirst().get());
+    seen.put("toured", List.of(
+        tried.getUrl(), reported.getResult(), bin.getUrls().get(0).getId().equals(toured.getId()),
+        restored.getVariants().size(), again.getUrls().get(0).getId().equals(toured.getId())));
     System.out.println(JSON.writeValueAsString(seen));
   }
 }

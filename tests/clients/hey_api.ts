@@ -23,7 +23,7 @@ async function main(base: string, key: string, path: string) {
 
   const found = (await api.linksList({ query: { short: `${base}/seeded` } })).data!;
   const statistics = await api.statsQuery({
-    query: { by: ["time:day", "country"], ids: `${found.id}`, period: "7d" },
+    query: { by: ["time:day", "country"], ids: [found.id!], period: "7d" },
   });
   const webhook = await api.webhooksCreate({
     body: { name: "Hook", url: "https://example.com/hook", events: ["link.*"] },
@@ -47,6 +47,20 @@ async function main(base: string, key: string, path: string) {
   const rows = (await api.importsListErrors(import_)).data!.data;
   const rejected = await api.importsListErrorsCsv(import_);
 
+  const tour: api.LinkCreate = {
+    url: "https://example.com/tour",
+    rules: [{ when: { country: ["Germany"] }, url: "https://example.com/de" }],
+    variants: ["A", "B"].map((name) => ({ name, url: `https://example.com/${name}` })),
+  };
+  const toured = (await api.linksPut({ path: { externalid: "order-17" }, body: tour })).data!;
+  const ofToured = { path: { link_id: toured.id } };
+  const tried = await api.linksTryVisitor({ ...ofToured, body: { country: "Germany" } });
+  const reported = await api.conversionsCreate({ body: { link: toured.id, ip: "192.0.2.7", agent: "Firefox" } });
+  await api.linksDelete({ ...ofToured, query: { bin: "1" }, throwOnError: true });
+  const bin = (await api.linksList({ query: { bin: "1" } })).data!.data!.urls;
+  const restored = (await api.linksRestore(ofToured)).data!.record;
+  const again = (await api.linksList({ query: { externalid: "order-17" } })).data!.data!.urls;
+
   return {
     created: created.data!.shorturl,
     bulk: bulk.data!.created,
@@ -62,6 +76,13 @@ async function main(base: string, key: string, path: string) {
     imported: [done.made, done.failed],
     failed: rows.map((row) => [row.number, row.raw.url]),
     rejected: rejected.data!.split("\r\n")[0],
+    toured: [
+      tried.data!.data.url,
+      reported.data!.result,
+      bin[0].id === toured.id,
+      restored.variants.length,
+      again[0].id === toured.id,
+    ],
   };
 }
 

@@ -27,7 +27,7 @@ async function main(base: string, key: string, path: string) {
 
   const found = (await client.GET("/api/urls", { params: { query: { short: `${base}/seeded` } } })).data!;
   const statistics = await client.GET("/api/stats", {
-    params: { query: { by: ["time:day", "country"], ids: `${found.id}`, period: "7d" } },
+    params: { query: { by: ["time:day", "country"], ids: [found.id!], period: "7d" } },
   });
   const webhook = await client.POST("/api/webhooks", {
     body: { name: "Hook", url: "https://example.com/hook", events: ["link.*"] },
@@ -53,6 +53,23 @@ async function main(base: string, key: string, path: string) {
   const rows = (await client.GET("/api/imports/{import_id}/errors", import_)).data!.data;
   const rejected = await client.GET("/api/imports/{import_id}/errors.csv", { ...import_, parseAs: "text" });
 
+  const tour: components["schemas"]["LinkCreate"] = {
+    url: "https://example.com/tour",
+    rules: [{ when: { country: ["Germany"] }, url: "https://example.com/de" }],
+    variants: ["A", "B"].map((name) => ({ name, url: `https://example.com/${name}` })),
+  };
+  const external = { path: { externalid: "order-17" } };
+  const toured = (await client.PUT("/api/url/external/{externalid}", { params: external, body: tour })).data!;
+  const ofToured = { params: { path: { link_id: toured.id } } };
+  const tried = await client.POST("/api/url/{link_id}/try", { ...ofToured, body: { country: "Germany" } });
+  const reported = await client.POST("/api/conversions", { body: { link: toured.id, ip: "192.0.2.7", agent: "Firefox" } });
+  await client.DELETE("/api/url/{link_id}/delete", {
+    params: { ...ofToured.params, query: { bin: "1" } },
+  });
+  const bin = (await client.GET("/api/urls", { params: { query: { bin: "1" } } })).data!.data!.urls;
+  const restored = (await client.POST("/api/url/{link_id}/restore", ofToured)).data!.record;
+  const again = (await client.GET("/api/urls", { params: { query: { externalid: "order-17" } } })).data!.data!.urls;
+
   return {
     created: created.data!.shorturl,
     bulk: bulk.data!.created,
@@ -68,6 +85,13 @@ async function main(base: string, key: string, path: string) {
     imported: [done.made, done.failed],
     failed: rows.map((row) => [row.number, row.raw.url]),
     rejected: rejected.data!.split("\r\n")[0],
+    toured: [
+      tried.data!.data.url,
+      reported.data!.result,
+      bin[0].id === toured.id,
+      restored.variants.length,
+      again[0].id === toured.id,
+    ],
   };
 }
 

@@ -57,7 +57,7 @@ func main() {
 	found, _, err := client.LinksAPI.LinksList(ctx).Short(base + "/seeded").Execute()
 	check(err)
 	statistics, _, err := client.StatisticsAPI.StatsQuery(ctx).By([]api.StatsBy{"time:day", "country"}).
-		Ids(fmt.Sprint(found.GetId())).Period("7d").Execute()
+		Ids([]int64{found.GetId()}).Period("7d").Execute()
 	check(err)
 
 	hook := api.NewWebhookCreate("Hook", []api.WebhookEvents{"link.*"})
@@ -109,6 +109,31 @@ func main() {
 	rejected, _, err := client.ImportsAPI.ImportsListErrorsCsv(ctx, upload.GetId()).Execute()
 	check(err)
 
+	conditions := api.Conditions{Country: []string{"Germany"}}
+	tour := api.NewLinkCreate("https://example.com/tour")
+	tour.SetRules([]api.Rule{*api.NewRule(conditions, "https://example.com/de")})
+	tour.SetVariants([]api.Variant{*api.NewVariant("A", "https://example.com/A"), *api.NewVariant("B", "https://example.com/B")})
+	toured, _, err := client.LinksAPI.LinksPut(ctx, "order-17").LinkCreate(*tour).Execute()
+	check(err)
+	visitor := api.NewDescribedVisitor()
+	visitor.SetCountry("Germany")
+	tried, _, err := client.LinksAPI.LinksTryVisitor(ctx, toured.Id).DescribedVisitor(*visitor).Execute()
+	check(err)
+	report := api.NewReport()
+	report.SetLink(toured.Id)
+	report.SetIp("192.0.2.7")
+	report.SetAgent("Firefox")
+	reported, _, err := client.ConversionsAPI.ConversionsCreate(ctx).Report(*report).Execute()
+	check(err)
+	_, _, err = client.LinksAPI.LinksDelete(ctx, toured.Id).Bin("1").Execute()
+	check(err)
+	bin, _, err := client.LinksAPI.LinksList(ctx).Bin("1").Execute()
+	check(err)
+	restored, _, err := client.LinksAPI.LinksRestore(ctx, toured.Id).Execute()
+	check(err)
+	again, _, err := client.LinksAPI.LinksList(ctx).Externalid("order-17").Execute()
+	check(err)
+
 	output, err := json.Marshal(map[string]interface{}{
 		"created":  created.Shorturl,
 		"bulk":     bulk.Created,
@@ -124,6 +149,10 @@ func main() {
 		"imported": []int64{done.Made, done.Failed},
 		"failed":   failed,
 		"rejected": strings.Split(rejected, "\r\n")[0],
+		"toured": []interface{}{
+			tried.Data.Url.Get(), reported.Result, bin.Data.Urls[0].Id == toured.Id, len(restored.Record.Variants),
+			again.Data.Urls[0].Id == toured.Id,
+		},
 	})
 	check(err)
 	fmt.Println(string(output))

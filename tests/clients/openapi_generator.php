@@ -34,7 +34,7 @@ do {
 } while ($after);
 
 $found = $links->linksList(short: "$base/seeded");
-$statistics = (new Api\StatisticsApi($http, $configuration))->statsQuery(by: ['time:day', 'country'], ids: (string) $found->getId(), period: '7d');
+$statistics = (new Api\StatisticsApi($http, $configuration))->statsQuery(by: ['time:day', 'country'], ids: [$found->getId()], period: '7d');
 $webhook = (new Api\WebhooksAndEventsApi($http, $configuration))->webhooksCreate(
     new Model\WebhookCreate(['name' => 'Hook', 'url' => 'https://example.com/hook', 'events' => ['link.*']])
 );
@@ -65,6 +65,18 @@ while (!($done = $imports->importsGet($upload)->getData())->getFinished()) {
 $rows = $imports->importsListErrors($upload)->getData();
 $rejected = $imports->importsListErrorsCsv($upload);
 
+$rule = new Model\Rule(['when' => new Model\Conditions(['country' => ['Germany']]), 'url' => 'https://example.com/de']);
+$variants = array_map(fn (string $name) => new Model\Variant(['name' => $name, 'url' => "https://example.com/$name"]), ['A', 'B']);
+$toured = $links->linksPut('order-17', new Model\LinkCreate(['url' => 'https://example.com/tour', 'rules' => [$rule], 'variants' => $variants]));
+$tried = $links->linksTryVisitor($toured->getId(), described_visitor: new Model\DescribedVisitor(['country' => 'Germany']));
+$reported = (new Api\ConversionsApi($http, $configuration))->conversionsCreate(
+    report: new Model\Report(['link' => $toured->getId(), 'ip' => '192.0.2.7', 'agent' => 'Firefox'])
+);
+$links->linksDelete($toured->getId(), bin: '1');
+$bin = $links->linksList(bin: '1')->getData()->getUrls();
+$restored = $links->linksRestore($toured->getId())->getRecord();
+$again = $links->linksList(externalid: 'order-17')->getData()->getUrls();
+
 echo json_encode([
     'created' => $created->getShorturl(),
     'bulk' => $bulk->getCreated(),
@@ -80,4 +92,8 @@ echo json_encode([
     'imported' => [$done->getMade(), $done->getFailed()],
     'failed' => array_map(fn (Model\ImportError $row) => [$row->getNumber(), $row->getRaw()['url']], $rows),
     'rejected' => strtok($rejected, "\r"),
+    'toured' => [
+        $tried->getData()->getUrl(), $reported->getResult(), $bin[0]->getId() === $toured->getId(),
+        count($restored->getVariants()), $again[0]->getId() === $toured->getId(),
+    ],
 ]);

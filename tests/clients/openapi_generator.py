@@ -24,7 +24,7 @@ while True:
         break
 
 found = links.links_list(short=f"{base}/seeded")
-statistics = api.StatisticsApi(client).stats_query(by=["time:day", "country"], ids=str(found.id), period="7d")
+statistics = api.StatisticsApi(client).stats_query(by=["time:day", "country"], ids=[found.id], period="7d")
 webhook = api.WebhooksAndEventsApi(client).webhooks_create(
     api.WebhookCreate(name="Hook", url="https://example.com/hook", events=["link.*"])
 )
@@ -53,6 +53,17 @@ while (done := imports.imports_get(upload).data).finished is None:
 rows = imports.imports_list_errors(upload).data
 rejected = imports.imports_list_errors_csv(upload)
 
+rule = api.Rule(when=api.Conditions(country=["Germany"]), url="https://example.com/de")
+variants = [api.Variant(name=name, url=f"https://example.com/{name}", weight=1) for name in "AB"]
+toured = links.links_put("order-17", api.LinkCreate(url="https://example.com/tour", rules=[rule], variants=variants))
+tried = links.links_try_visitor(toured.id, described_visitor=api.DescribedVisitor(country="Germany")).data
+report = api.Report(link=toured.id, ip="192.0.2.7", agent="Firefox", event="sale")
+reported = api.ConversionsApi(client).conversions_create(report=report)
+links.links_delete(toured.id, bin="1")
+in_bin = [link.id for link in links.links_list(bin="1").data.urls]
+restored = links.links_restore(toured.id).record
+[again] = links.links_list(externalid="order-17").data.urls
+
 print(
     json.dumps(
         {
@@ -70,6 +81,7 @@ print(
             "imported": [done.made, done.failed],
             "failed": [[row.number, row.raw["url"]] for row in rows],
             "rejected": rejected.splitlines()[0],
+            "toured": [tried.url, reported.result, toured.id in in_bin, len(restored.variants), again.id == toured.id],
         }
     )
 )

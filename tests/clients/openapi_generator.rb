@@ -30,7 +30,7 @@ loop do
 end
 
 found = links.links_list(short: "#{base}/seeded")
-statistics = StatisticsApi.new.stats_query(by: ["time:day", "country"], ids: found.id.to_s, period: "7d")
+statistics = StatisticsApi.new.stats_query(by: ["time:day", "country"], ids: [found.id], period: "7d")
 webhook = WebhooksAndEventsApi.new.webhooks_create(
   WebhookCreate.new(name: "Hook", url: "https://example.com/hook", events: ["link.*"])
 )
@@ -51,6 +51,17 @@ sleep 0.1 until (done = imports.imports_get(upload).data).finished
 rows = imports.imports_list_errors(upload).data
 rejected = imports.imports_list_errors_csv(upload)
 
+rule = Rule.new(_when: Conditions.new(country: ["Germany"]), url: "https://example.com/de")
+variants = %w[A B].map { |name| Variant.new(name: name, url: "https://example.com/#{name}") }
+tour = LinkCreate.new(url: "https://example.com/tour", rules: [rule], variants: variants)
+toured = links.links_put("order-17", tour)
+tried = links.links_try_visitor(toured.id, described_visitor: DescribedVisitor.new(country: "Germany")).data
+reported = ConversionsApi.new.conversions_create(report: Report.new(link: toured.id, ip: "192.0.2.7", agent: "Firefox"))
+links.links_delete(toured.id, bin: "1")
+bin = links.links_list(bin: "1").data.urls
+restored = links.links_restore(toured.id).record
+again = links.links_list(externalid: "order-17").data.urls
+
 puts JSON.generate(
   created: created.shorturl,
   bulk: bulk.created,
@@ -65,5 +76,6 @@ puts JSON.generate(
   deleted: missing,
   imported: [done.made, done.failed],
   failed: rows.map { |row| [row.number, row.raw["url"]] },
-  rejected: rejected.lines(chomp: true).first
+  rejected: rejected.lines(chomp: true).first,
+  toured: [tried.url, reported.result, bin[0].id == toured.id, restored.variants.size, again[0].id == toured.id]
 )

@@ -24,7 +24,7 @@ async function main(base: string, key: string, path: string) {
   const found = await links.linksList({ _short: `${base}/seeded` });
   const statistics = await new api.StatisticsApi(configuration).statsQuery({
     by: ["time:day", "country"],
-    ids: `${found.id}`,
+    ids: [found.id!],
     period: "7d",
   });
   const webhook = await new api.WebhooksAndEventsApi(configuration).webhooksCreate({
@@ -52,6 +52,21 @@ async function main(base: string, key: string, path: string) {
   const rows = (await imports.importsListErrors({ importId })).data;
   const rejected = await imports.importsListErrorsCsv({ importId });
 
+  const tour: api.LinkCreate = {
+    url: "https://example.com/tour",
+    rules: [{ when: { country: ["Germany"] }, url: "https://example.com/de" }],
+    variants: ["A", "B"].map((name) => ({ name, url: `https://example.com/${name}` })),
+  };
+  const toured = await links.linksPut({ externalid: "order-17", linkCreate: tour });
+  const ofToured = { linkId: toured.id };
+  const tried = await links.linksTryVisitor({ ...ofToured, describedVisitor: { country: "Germany" } });
+  const report: api.Report = { link: toured.id, ip: "192.0.2.7", agent: "Firefox" };
+  const reported = await new api.ConversionsApi(configuration).conversionsCreate({ report });
+  await links.linksDelete({ ...ofToured, bin: "1" });
+  const bin = (await links.linksList({ bin: "1" })).data!.urls;
+  const restored = (await links.linksRestore(ofToured)).record;
+  const again = (await links.linksList({ externalid: "order-17" })).data!.urls;
+
   return {
     created: created.shorturl,
     bulk: bulk.created,
@@ -67,6 +82,13 @@ async function main(base: string, key: string, path: string) {
     imported: [done.made, done.failed],
     failed: rows.map((row) => [row.number, row.raw.url]),
     rejected: rejected.split("\r\n")[0],
+    toured: [
+      tried.data.url,
+      reported.result,
+      bin[0].id === toured.id,
+      restored.variants.length,
+      again[0].id === toured.id,
+    ],
   };
 }
 
