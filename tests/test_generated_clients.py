@@ -308,7 +308,7 @@ def test_a_client_of_the_model_context_protocol_does_six_tasks(
         "reads": ["find_links", "list_campaigns", "list_domains", "read_account", "read_link", "read_statistics"],
         "destroys": ["delete_link", "update_link"],
         "unknown": seen["unknown"],
-        "created": [f"{base}/first", True, ["data", "error", "record", "short"]],
+        "created": [f"{base}/first", True, ["data", "error", "is_new", "record", "short"]],
         "updated": "https://example.com/2",
         "most": [["Sale", f"{base}/sale", 2]],
         "left": seen["left"],

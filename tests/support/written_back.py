@@ -92,7 +92,7 @@ def hey_api(pair: Pair, folder: Path) -> str:
 
 
 def python(pair: Pair, folder: Path) -> str:
-    [service] = _found(folder, "linkmgr_client/api/*.py", rf"class (\w+)(?=[\s\S]*def {snake(pair.read)}\()")
+    [service] = _found(folder, "linkmgr_client/api/*.py", rf"^class (\w+)(?=[\s\S]*def {snake(pair.read)}\()")
     return f"""
 service = api.{service}(api.ApiClient(api.Configuration(host=base, access_token="{pair.key}")))
 record = service.{snake(pair.read)}({pair.row}).record
