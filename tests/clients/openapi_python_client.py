@@ -5,16 +5,17 @@ import sys
 import time
 import urllib.request
 from pathlib import Path
+from typing import Any
 
 from generated import AuthenticatedClient, models  # type: ignore[import-not-found]
-from generated.api import bulk, conversions, exports, imports, links, qr_codes, statistics, webhooks_and_events
-from generated.types import UNSET, File
+from generated.api import bulk, conversions, exports, imports, links, qr_codes, statistics, webhooks_and_events  # type: ignore[import-not-found]
+from generated.types import UNSET, File  # type: ignore[import-not-found]
 
 base, key, file = sys.argv[1:]
 client = AuthenticatedClient(base, key)
 
 
-def send(section, operation, *arguments, **others):  # type: ignore[no-untyped-def]
+def send(section: Any, operation: str, *arguments: Any, **others: Any) -> Any:
     """Return the response to an operation, which has a module of its own."""
     module = __import__(f"{section.__name__}.{operation}", fromlist=["sync"])
     return module.sync(*arguments, client=client, **others)
