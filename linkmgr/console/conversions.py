@@ -68,7 +68,7 @@ def _amount(name: str, currency: str = "") -> tuple[str | None, str]:
 def _change(row_id: int) -> None:
     form, stored = request.form.get("currency", "").strip(), conversions.read(g.user_id, row_id)["currency"]
     (value, currency), (refund, _) = _amount("value", form), _amount("refund", stored)
-    sent = {"value": value, "refund": refund, "currency": None if refund else currency or form}
+    sent = {"value": value, "refund": refund, "currency": None if refund else currency or form or None}
     conversions.update(g.user_id, row_id, **load(schema.ConversionUpdate, sent))
 
 

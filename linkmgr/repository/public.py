@@ -66,8 +66,8 @@ def short_link(host: str | None, alias: str, rest: str = "", *, can_wait: bool =
     if link is None or (rest and not link["extrapath"]):
         return None
     _enabled(link)
-    link["alias"], link["rest"] = alias, rest
     link["shorturl"] = short_url(link["domain"], link["alias"])
+    link["alias"], link["rest"] = alias, rest
     if blocked().has_host(link["url"]):
         link["state"] = "blocked"
     link["metaimage"] = link["metaimage"] and blocked().without_urls(link["metaimage"])

@@ -29,7 +29,7 @@ class Stage:
         self.ids["plan"] = factories.plan(sql)
         factories.answer(sql, alice.id)
         factories.missing_path(sql, alice.id, self.ids["domain"])
-        factories.missing_path(sql, 0, 0)  # of the host of the service
+        factories.missing_path(sql, 0, 0, f"/sumer{alice.id}")  # of the host of the service
         factories.report(sql, self.ids["link"])
         factories.change(sql, alice.id)
         for subject in ("link", "campaign"):
