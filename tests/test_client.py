@@ -21,7 +21,8 @@ pytestmark = pytest.mark.services
 
 FILES = "(text/csv|application/(zip|gzip|sql|x-ndjson))"
 METHODS = ["GET", "POST", "PUT", "DELETE"]
-# Rows are deleted last, conversions before their link, and the owner after all. The generator leaves out the operations that return only files.
+# Rows are deleted last, conversions before their link, and the owner after all. The generator leaves out the operations
+# that return only files.
 CALLS = sorted(
     (call for call in KEYED if not (call.operation.file or call.operation.is_upload)),
     # A link is blocked after all changes, which would be refused for its target.

@@ -64,9 +64,9 @@ def site(app: Flask, dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 
 def order(call: Call) -> tuple[bool, ...]:
-    """Rows are deleted last, so that all calls find them, and the user after those."""
+    """Rows are deleted last, so that all calls find them, conversions before their link, and the user after all."""
     is_delete = (call.method == "DELETE" and "/assign/" not in call.path) or "/delete" in call.path
-    return is_delete, "/user" in call.path, "bulk" in call.path
+    return is_delete, "/user" in call.path, "bulk" in call.path, call.rows != ["conversion"]
 
 
 def test_the_contract_holds_over_several_machines(

@@ -17,9 +17,9 @@ FOLDER = f"{Path(linkmgr.__file__).parent}/"
 PARTS = ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>")  # of a function
 WARM = 3  # requests that prepare statements and fill caches
 PASSED: dict[str, tuple[dict[str, str], int, int]] = {
-    "POST /api/campaign/add": ({"name": "Campaign {}"}, 16, 67),
-    "POST /api/url/add": ({"url": "https://example.com/{}"}, 20, 80),
-    "GET /api/urls": ({}, 16, 55),
+    "POST /api/campaign/add": ({"name": "Campaign {}"}, 17, 68),
+    "POST /api/url/add": ({"url": "https://example.com/{}"}, 22, 85),
+    "GET /api/urls": ({}, 16, 56),
 }
 
 

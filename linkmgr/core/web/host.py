@@ -41,10 +41,10 @@ class WideRoutes(Map):
 
 
 class Paths(MapAdapter):
-    """Finds the route of a path on a host."""
+    """Finds the route of a path on a host that can have wide aliases."""
 
-    def __init__(self, routes: Map, wide: WideRoutes | None, path: str, method: str, root: str) -> None:
-        super().__init__(routes, "localhost", root or "/", "", "http", path, method)
+    def __init__(self, wide: WideRoutes, *bound: Any) -> None:
+        super().__init__(*bound)
         self.wide = wide
 
     def match(self, *args: Any, **options: Any) -> Any:
@@ -63,8 +63,6 @@ class Paths(MapAdapter):
     def _match_wide(self, *, return_rule: bool) -> Any:
         """Return None for other methods, too: those paths were unknown before there were such
         aliases."""
-        if self.wide is None:
-            return None
         with suppress(HTTPException):
             number, arguments = self.wide.bind("").match(
                 self.path_info.removesuffix("/"), self.default_method
@@ -84,10 +82,11 @@ class Hosts:
         # Every request calls it, and its result depends only on settings.
         self.foreign = lru_cache(maxsize=256)(self._foreign)
 
-    def paths(self, path: str, *, is_own: bool, method: str = "GET", root: str = "") -> Paths:
+    def paths(self, path: str, *, is_own: bool, method: str = "GET", root: str = "") -> MapAdapter:
         """Return what finds the route of a path. `match` of it raises the errors of werkzeug."""
         routes, wide = (self._app.url_map, self.own_wide) if is_own else (self.routes, self.wide)
-        return Paths(routes, wide, path, method, root)
+        bound = routes, "localhost", root or "/", "", "http", path, method
+        return Paths(wide, *bound) if wide else MapAdapter(*bound)
 
     def _foreign(self, header: str) -> str | None:
         """Return the host of a Host header, or None if it is our own."""

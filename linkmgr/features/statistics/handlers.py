@@ -17,7 +17,7 @@ from linkmgr.features.statistics import query as queries
 from linkmgr.features.statistics.results import Report
 from linkmgr.features.statistics.selection import Owner
 from linkmgr.visits import dimensions, store
-from linkmgr.visits.dimensions import BY_NAME, CAMPAIGN, CHANNEL, DIMENSIONS, TARGET
+from linkmgr.visits.dimensions import CAMPAIGN, CHANNEL, DIMENSIONS, TARGET
 
 bp = Blueprint("stats", __name__, url_prefix="/api")
 
@@ -48,7 +48,7 @@ _RECORDS = {
     "StatsRow": _some_of(
         {"time": "2026-10-24", "country": "Germany", "clicks": 12, "country_code": "DE"},
         time="2026-10-24",
-        **dict.fromkeys(BY_NAME, "Germany"),
+        **{dimension.name: dimension.example for dimension in DIMENSIONS},
         country_code=_CODE,
         event="sale",
         currency=shapes.or_null("EUR"),
