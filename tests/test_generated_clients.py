@@ -227,6 +227,14 @@ def test_openapi_generator_makes_a_client_for_typescript(
 
 
 @pytest.mark.clients
+def test_openapi_generator_makes_a_client_for_axios(folder: Path, packages: Path, use: Use, send_back: Use) -> None:
+    generate("typescript-axios", folder, "--additional-properties", "useSingleRequestParameter=true")
+    compile_typescript("openapi_axios", folder)
+    use("node", "openapi_axios.js", folder=folder)
+    send_back("typescript-axios", folder, folder / "back.ts", (COMPILER, *STRICT, "back.ts"), ("node", "back.js"))
+
+
+@pytest.mark.clients
 def test_openapi_typescript_makes_types_for_openapi_fetch(
     folder: Path, packages: Path, use: Use, send_back: Use
 ) -> None:

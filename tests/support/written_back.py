@@ -73,6 +73,18 @@ def typescript_fetch(pair: Pair, folder: Path) -> str:
   }}"""
 
 
+def typescript_axios(pair: Pair, folder: Path) -> str:
+    method = rf"public {camel(pair.read)}\("
+    [service] = _found(folder, "api.ts", rf"export class (\w+)(?: (?!class)|[^ ])*{method}")
+    row = f"{pair.noun}Id: {pair.row}"
+    return f"""{{
+    const service = new api.{service}(new api.Configuration({{ basePath: base, accessToken: "{pair.key}" }}));
+    const record: api.{pair.record} = (await service.{camel(pair.read)}({{ {row} }})).data.record;
+    const body: api.{pair.body} = record;
+    await service.{camel(pair.change)}({{ {row}, {camel(pair.body)}: body }});
+  }}"""
+
+
 def openapi_fetch(pair: Pair, folder: Path) -> str:
     options = f'params: {{ path: {{ {pair.noun}_id: {pair.row} }} }}, headers: {{ Authorization: "Bearer {pair.key}" }}'
     return f"""{{
@@ -275,6 +287,7 @@ STATEMENTS
 )
 LANGUAGES = {
     "typescript-fetch": (typescript_fetch, _FETCH),
+    "typescript-axios": (typescript_axios, _FETCH),
     "openapi-fetch": (openapi_fetch, _OPENAPI_FETCH),
     "hey-api": (hey_api, _HEY_API),
     "python": (python, _PYTHON),
