@@ -19,10 +19,16 @@ WAIT, LINE = -1, -2  # for a thread, or for its turn in the line, instead of an 
 OTHERS, REDIRECTS, HEALTH = 0, 2, 3  # additional threads
 PASSWORDS = -1
 _REDIRECT = re.compile(r"/(?:(?:[qr]/)?([A-Za-z0-9_-]+)/?)?")
-# Links with more of a path, and pages of statistics
-_LONGER = re.compile(r"/(?!(?:api|console|account|o|c)/)[A-Za-z0-9_-]+/.")
-
-_FIRST = (".well-known", "avatar", "c", "o", "q", "qr", "u")  # parts of the paths of others than links
+_FIRST = (
+    ".well-known",
+    "avatar",
+    "c",
+    "o",
+    "q",
+    "qr",
+    "statistics",
+    "u",
+)  # parts of the paths of others than links
 _PAGE = re.compile(r"\+|/(?:ico|owner|pixels|qr(?:/[^/]*)?)/?$")  # of a link
 
 
@@ -33,7 +39,7 @@ def additional(environ: dict[str, Any], pages: frozenset[str]) -> int:
     match = _REDIRECT.fullmatch(path)
     is_link = match[1] not in pages if match else _is_wide(path, pages)
     if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
-        has_password = is_link or _LONGER.match(path) or (match and match[1] == "login")
+        has_password = is_link or path == "/login" or path.startswith("/statistics/")
         return PASSWORDS if has_password else OTHERS
     if path == "/healthz":
         return HEALTH
@@ -41,7 +47,8 @@ def additional(environ: dict[str, Any], pages: frozenset[str]) -> int:
 
 
 def _is_wide(path: str, pages: frozenset[str]) -> bool:
-    """Return True for what may be an alias with `/`, `.` or letters of any script."""
+    """Return True for what may be an alias with `/`, `.` or letters of any script, or have a path
+    behind its alias."""
     return path[1:].partition("/")[0] not in (*pages, *_FIRST) and not _PAGE.search(path)
 
 
