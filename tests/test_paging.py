@@ -1,5 +1,6 @@
 """Pagination, tested once for every list."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -206,4 +207,5 @@ def test_a_cursor_is_a_condition_of_the_index(
     listed = filled(call, 3)
     cursor = listed.cursor(listed.ids[1])
     conditions = index_conditions(monkeypatch, dsn, lambda: listed.ask(f"?after={cursor}"))
+    conditions = [re.sub(r"'(\d+)'::bigint", r"\1", condition) for condition in conditions]  # as numbers of events are
     assert [condition for condition in conditions if condition.endswith(f" AND ({listed.of.id} < {cursor}))")]
