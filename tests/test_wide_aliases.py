@@ -168,6 +168,19 @@ def test_an_alias_comes_before_the_rest_of_a_path(app: Flask, alice: Client) -> 
 
 
 @pytest.mark.usefixtures("domain")
+@pytest.mark.parametrize("alias", ["\u00fcber", "v1.0"], ids=["letter", "dot"])
+def test_such_an_alias_can_have_a_rest_of_the_path(app: Flask, alice: Client, alias: str) -> None:
+    base = "https://example.com/docs"
+    add(alice, alias, url=base, extrapath=True)
+    rests = ("/a/b/", "/a~", "/" + "a" * 100, "/a%2Fb%20c", "/a//b")
+    for name in (alias, unicodedata.normalize("NFD", alias)):
+        assert [ask(app, f"/{name}{rest}").headers["Location"] for rest in rests] == [base + rest for rest in rests]
+    assert [ask(app, f"/{alias}{rest}").status_code for rest in ("//a", "/../a")] == [404, 404]
+    raw = {"RAW_URI": f"/{alias}/\u00fc".encode().decode("latin-1")}  # as clients send it that do not encode it
+    assert ask(app, f"/{alias}/\u00fc", environ_overrides=raw).headers["Location"] == f"{base}/%C3%BC"
+
+
+@pytest.mark.usefixtures("domain")
 def test_a_redirect_takes_one_statement(alice: Client, executed: list[str], app: Flask) -> None:
     add(alice, "docs/\u00fcber")
     ask(app, "/docs/\u00fcber")
@@ -240,6 +253,7 @@ def test_the_host_of_the_service_can_have_them(own: Flask, register: Callable[..
     assert ask(own, "/docs/\u00fcber", OURS).headers["Location"] == PAGE
     assert client.put(f"/api/url/{link_id}/update", {"custom": "docs/v1.0"}).status_code == 200
     client.add("/api/bio/add", {"name": "Dana", "alias": "team/dana"})
+    add(client, "team", domain="", extrapath=True)
     assert ask(own, "/team/dana", OURS).status_code == 200
     made = client.post("/api/qr/add", {"type": "link", "data": f"{BASE_URL}/docs/v1.0"}).get_json()
     assert made["error"] == 0, made

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, unquote, urlencode
 
 import psycopg2
 from flask import Blueprint, Flask, Response, redirect, render_template, request, url_for
@@ -25,7 +25,7 @@ from linkmgr.core.database import session
 from linkmgr.core.database.statements import Row
 from linkmgr.core.errors import AppError
 from linkmgr.core.feature import has_console
-from linkmgr.core.fields.aliases import MAX_ALIAS, PATTERN, reserved_words
+from linkmgr.core.fields.aliases import MAX_ALIAS, PATTERN, normal, reserved_words
 from linkmgr.core.fields.query import query_text
 from linkmgr.core.hooks import hooks
 from linkmgr.core.settings import settings
@@ -132,18 +132,18 @@ def _is_fast(link: Row, agent: str) -> bool:
     )
 
 
-def _find(host: str | None, alias: str, encoded: Callable[[str, str], str]) -> Row | None:
-    """Return the link with `extrapath` of a path that is no alias of a link."""
-    first, has_rest, rest = alias.partition("/")
-    return public.short_link(host, first, encoded(first, rest)) if has_rest else None
+def _find(host: str | None, path: str, encoded: str | None = None) -> Row | None:
+    """Return the link with `extrapath` of a path that is no alias of a link or a bio page."""
+    first, has_rest, rest = path.partition("/")
+    return public.short_link(host, normal(first), encoded or quote(rest)) if has_rest else None
 
 
 def _location(host: str | None, alias: str, rest: str = "") -> str | None:
-    link = public.short_link(host, alias, quote(rest)) or _find(host, alias, lambda _, rest: quote(rest))
-    if link is None:
-        if rest or public.bio(host, alias) is None:
-            raise NotFound
+    link = public.short_link(host, alias, quote(rest))
+    if link is None and not rest and public.bio(host, alias):
         return None
+    if (link := link or _find(host, alias)) is None:
+        raise NotFound
     if link["state"]:
         return (link["state"] != "blocked" and str(link["expiredurl"])) or None
     if link["password_hash"]:
@@ -156,15 +156,13 @@ def _location(host: str | None, alias: str, rest: str = "") -> str | None:
 @loops.hop(_location)
 def visit(alias: str, rest: str = "") -> ResponseReturnValue:
     environ, host = request.environ, branded.host()
-    rest = rest and _encoded_rest(environ, alias)
+    rest = rest and _encoded_rest(environ)
     link = environ[_LINK] if _LINK in environ else public.short_link(host, alias, rest)
     if isinstance(link, Exception):
         raise link
-    if link is None:
-        link = _find(host, alias, lambda first, _: _encoded_rest(environ, first))
-    if link is None:
-        if not rest and (row := public.bio(host, alias)):
-            return bio.show(row)
+    if link is None and not rest and (row := public.bio(host, alias)):
+        return bio.show(row)
+    if (link := link or _find(host, alias, _encoded_rest(environ))) is None:
         raise NotFound
     if link["state"]:
         return _stopped(link)
@@ -177,12 +175,14 @@ def visit(alias: str, rest: str = "") -> ResponseReturnValue:
     return redirect_visitor(link)
 
 
-def _encoded_rest(environ: dict[str, Any], alias: str) -> str:
-    """Return what follows the alias in the path, encoded as it was sent if the server says so."""
-    path = str(environ.get("RAW_URI", "")).partition("?")[0]
-    if not path.startswith(f"/{alias}/"):
-        path = quote(environ["PATH_INFO"], encoding="latin-1")
-    return path.removeprefix(f"/{alias}/")
+def _encoded_rest(environ: dict[str, Any]) -> str:
+    """Return what follows the first part of the path, encoded as it was sent if the server says
+    so."""
+    first, _, rest = environ["PATH_INFO"][1:].partition("/")
+    sent, _, encoded = str(environ.get("RAW_URI", "")).partition("?")[0][1:].partition("/")
+    if unquote(sent, "latin-1") == first and encoded.isascii():
+        return encoded
+    return quote(rest, encoding="latin-1")
 
 
 def _stopped(link: Row) -> ResponseReturnValue:

@@ -184,15 +184,15 @@ def _details(link_id: int) -> Row | None:
 
 
 def bio(host: str | None, alias: str) -> Row | None:
+    if host is not None:
+        return None
     page = public_row(
         """
         SELECT b.id, b.user_id, b.alias, name, bio, theme, links, u.suspended = 'all' AS disabled
           FROM alias_at(NULL, %(alias)s) a
           JOIN bios b ON b.id = a.bio_id
           JOIN users u ON u.id = b.user_id
-         WHERE %(host)s::text IS NULL
         """,
-        host=host,
         alias=alias,
     )
     if page := _enabled(page):

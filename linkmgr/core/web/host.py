@@ -26,9 +26,10 @@ class WideRoutes(Map):
 
     def __init__(self, routes: Map) -> None:
         self.routes = routes
-        self.originals = [
-            rule for rule in routes.iter_rules() if _ALIAS in rule.rule and _REST not in rule.rule
-        ]
+        self.rest, *self.originals = sorted(
+            (rule for rule in routes.iter_rules() if _ALIAS in rule.rule),
+            key=lambda rule: _REST not in rule.rule,
+        )
         super().__init__(
             [
                 Rule(rule.rule.replace(_ALIAS, _WIDE), endpoint=number, methods=rule.methods)
@@ -63,13 +64,23 @@ class Paths(MapAdapter):
     def _match_wide(self, *, return_rule: bool) -> Any:
         """Return None for other methods, too: those paths were unknown before there were such
         aliases."""
+        path = self.path_info.removesuffix("/")
+        first, _, rest = self.path_info[1:].partition("/")
+        rule, arguments = self._find(path) or self._find_rest(first, rest) or (None, {})
+        return rule and ((rule if return_rule else rule.endpoint), arguments)
+
+    def _find(self, path: str) -> tuple[Rule, dict[str, Any]] | None:
         with suppress(HTTPException):
-            number, arguments = self.wide.bind("").match(
-                self.path_info.removesuffix("/"), self.default_method
-            )
-            rule = self.wide.originals[number]
-            return (rule if return_rule else rule.endpoint), arguments
+            number, arguments = self.wide.bind("").match(path, self.default_method)
+            return self.wide.originals[number], dict(arguments)
         return None
+
+    def _find_rest(self, alias: str, rest: str) -> tuple[Rule, dict[str, Any]] | None:
+        """Find the path of a link with `extrapath`, whose rest need not be like an alias."""
+        rule, arguments = self._find(f"/{alias}") or (None, {})
+        if rule is None or rule.rule != f"/{_ALIAS}" or rest[:1] in ("", "/"):
+            return None
+        return self.wide.rest, arguments | {"rest": rest}
 
 
 class Hosts:
