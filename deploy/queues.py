@@ -19,16 +19,7 @@ WAIT, LINE = -1, -2  # for a thread, or for its turn in the line, instead of an 
 OTHERS, REDIRECTS, HEALTH = 0, 2, 3  # additional threads
 PASSWORDS = -1
 _REDIRECT = re.compile(r"/(?:(?:[qr]/)?([A-Za-z0-9_-]+)/?)?")
-_FIRST = (
-    ".well-known",
-    "avatar",
-    "c",
-    "o",
-    "q",
-    "qr",
-    "statistics",
-    "u",
-)  # parts of the paths of others than links
+_FIRST = (".well-known", "avatar", "c", "o", "q", "qr", "statistics", "u")  # of paths of others than links
 _PAGE = re.compile(r"\+|/(?:ico|owner|pixels|qr(?:/[^/]*)?)/?$")  # of a link
 
 

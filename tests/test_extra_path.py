@@ -138,8 +138,11 @@ def test_a_password_and_states_hold_for_every_path(short: Make) -> None:
     ],
 )
 def test_passwords_of_every_path_have_half_of_the_threads(path: str, number: int) -> None:
+    pages = frozenset({"account", "api", "console", "login"})
     environ = {"PATH_INFO": path, "REQUEST_METHOD": "POST"}
-    assert queues.additional(environ, frozenset({"login", "api", "console", "account"})) == number
+    assert queues.additional(environ, pages) == number
+    figures = {"PATH_INFO": "/statistics/token", "REQUEST_METHOD": "GET"}
+    assert queues.additional(figures, pages) == queues.OTHERS
 
 
 def test_on_a_branded_domain_other_paths_go_to_its_page_for_them(docs: Short, short: Make, sql: Sql) -> None:
