@@ -1362,7 +1362,8 @@ BEGIN
         WHEN link.alias ~ '[^A-Za-z0-9_-]' AND NOT can_be_wide(link.domain_id)
              AND (link.alias, link.domain_id) IS DISTINCT FROM (stored.alias, stored.domain_id) THEN 'alias_wide'
         WHEN link.domain_id IS NULL AND reserved <> '{}'  -- pages, and all that their words begin
-             AND reserved && ARRAY[alias_key(link.alias, NULL), alias_key(split_part(link.alias, '/', 1), NULL)]
+             AND reserved && ARRAY[alias_key(link.alias, NULL), alias_key(split_part(link.alias, '/', 1), NULL),
+                                   alias_key(substring(link.alias FROM '^[^/]+/'), NULL)]
              AND (link.alias <> stored.alias OR stored.domain_id IS NOT NULL) THEN 'alias_reserved'
         WHEN sent ? 'campaign' AND NOT has_rows('campaigns', owner, ARRAY[link.campaign]) THEN 'campaign_unknown'
         WHEN sent ? 'splash_id' AND NOT has_rows('splash_pages', owner, ARRAY[link.splash_id]) THEN 'splash_unknown'

@@ -260,6 +260,13 @@ def test_the_host_of_the_service_can_have_them(own: Flask, register: Callable[..
     for alias in ("console/x", "login/x", "c/x", "u/dana/list-1", "static/x", "account/x"):
         assert "is reserved" in refused(client, custom=alias)
     client.add("/api/domain/add", {"domain": f"https://{HOST}", "widealiases": True})
+    for alias in ("statistics/x", "avatar/x", "c/x"):  # hidden by pages that branded domains do not have
+        moved = add(client, alias)
+        assert client.put(f"/api/url/{moved}/update", {"domain": ""}).get_json()["code"] == "alias_reserved"
+        changes = {"ids": [moved], "data": {"domain": ""}}
+        assert client.put("/api/urls/bulk", changes).get_json()["results"][0]["code"] == "alias_reserved"
+    plain = add(client, "statistics")
+    assert client.put(f"/api/url/{plain}/update", {"domain": ""}).status_code == 200
     branded = add(client, "login/now")
     for changes in ({"domain": ""}, {"domain": "", "custom": "c/x"}):
         answer = client.put(f"/api/url/{branded}/update", changes).get_json()

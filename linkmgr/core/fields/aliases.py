@@ -85,9 +85,19 @@ def is_wide(alias: str) -> bool:
     )
 
 
+@lru_cache(maxsize=2)
+def _own_folders(own: Map, foreign: Map) -> list[str]:
+    """Return the beginnings of the paths of our own host that branded domains do not have."""
+    words = [{rule.rule.split("/")[1] for rule in routes.iter_rules()} for routes in (own, foreign)]
+    return [f"{word}/" for word in words[0] - words[1]]
+
+
 def own_reserved(alias: str) -> list[str]:
-    """Return what an alias on our own host cannot be."""
-    return [*own_words(), *(_hidden(alias, is_own=True) if alias and not _PLAIN.fullmatch(alias) else ())]
+    """Return what an alias on our own host cannot be, or, with `/`, begin with. "" is an unknown
+    one, of a link that moves."""
+    if not alias:
+        return [*own_words(), *_own_folders(current_app.url_map, foreign_routes())]
+    return [*own_words(), *(() if _PLAIN.fullmatch(alias) else _hidden(alias, is_own=True))]
 
 
 def _hidden(alias: str, *, is_own: bool) -> list[str]:
