@@ -1059,12 +1059,12 @@ CREATE INDEX ON aliases (until) WHERE until < 'infinity';  -- the purge
 CREATE INDEX ON aliases (domain_id) WHERE until IS NOT NULL;  -- a change of how aliases of a domain are found
 
 -- Return that by which an alias is found and unique on a domain (0 or NULL: our own host): the alias, or the one in lower
--- case if the domain ignores case.
+-- case if the domain ignores case. Letters of one capital, such as the two small sigmas, are the same.
 CREATE FUNCTION alias_key(alias text, domain bigint) RETURNS text LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN CASE WHEN coalesce((SELECT ignorecase FROM domains d WHERE d.id = alias_key.domain),
                               (SELECT ignorecase FROM service))
-                THEN lower(alias) ELSE alias END;
+                THEN lower(upper(alias)) ELSE alias END;
 END $$;
 
 -- Return the row of an alias on a host (NULL: our own), or NULL.
@@ -1498,7 +1498,8 @@ BEGIN
         INSERT INTO links
         SELECT l.*
           FROM unnest(accepted) AS l
-         ORDER BY l.url_only, CASE WHEN l.url_only THEN l.url ELSE lower(l.alias) END COLLATE "C", l.alias COLLATE "C"
+         ORDER BY l.url_only, CASE WHEN l.url_only THEN l.url ELSE lower(upper(l.alias)) END COLLATE "C",
+                  l.alias COLLATE "C"
         ON CONFLICT (user_id, md5(url), key_id) WHERE url_only DO UPDATE SET url_only = true
         RETURNING id, url, alias, url_only)
     SELECT json_object_agg(url, json_build_array(id, alias)) INTO by_url FROM added WHERE url_only;

@@ -51,6 +51,19 @@ def test_an_alias_is_found_and_taken_in_any_case(app: Flask, alice: Client) -> N
     assert [result.get("code") for result in results] == ["alias_taken", None, "alias_taken"]
 
 
+def test_letters_with_two_small_or_no_capital_forms_are_the_same(app: Flask, alice: Client) -> None:
+    alice.add("/api/domain/add", {"domain": f"https://{HOST}", "ignorecase": True, "widealiases": True})
+    streets = ("\u039f\u0394\u039f\u03a3", "\u03bf\u03b4\u03bf\u03c2", "\u03bf\u03b4\u03bf\u03c3")
+    for same in (streets, ("stra\u00dfe", "STRA\u1e9eE")):
+        link_id = add(alice, same[0])
+        for alias in same:
+            assert target(app, f"/{alias}") == PAGE
+            assert refused(alice, custom=alias, domain=HOST) == TAKEN
+            short = {"short": f"https://{HOST}/{alias}"}
+            assert alice.get("/api/urls", query_string=short).get_json()["id"] == link_id
+    alice.add("/api/qr/add", {"type": "link", "data": f"https://{HOST}/\u03bf\u03b4\u03bf\u03c2"})
+
+
 @pytest.mark.usefixtures("domain")
 def test_other_hosts_keep_the_difference(app: Flask, alice: Client) -> None:
     add(alice, "Spring", domain="", url="https://example.com/a")

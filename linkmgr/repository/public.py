@@ -36,7 +36,7 @@ def qr_code(host: str | None, code: str) -> Row:
                EXISTS (SELECT FROM domains WHERE host = host_of(data #>> '{}')) AS target_branded,
                type = 'link' AND EXISTS (
                    SELECT FROM alias_in(data #>> '{}') AS own (alias)
-                     JOIN aliases a ON a.alias IN (own.alias, lower(own.alias))
+                     JOIN aliases a ON a.alias IN (own.alias, lower(upper(own.alias)))
                      JOIN links l ON l.id = link_id
                      LEFT JOIN domains d ON d.id = a.domain_id
                     WHERE a.alias = alias_key(own.alias, a.domain_id) AND l.user_id = qrs.user_id
@@ -102,7 +102,7 @@ def _link(host: str | None, alias: str, *, can_wait: bool) -> Row | None:
           LEFT JOIN domains d ON d.id = l.domain_id
          WHERE a.alias = CASE WHEN coalesce((SELECT ignorecase FROM domains WHERE host = %(host)s),
                                             (SELECT ignorecase FROM service))
-                              THEN lower(%(alias)s) ELSE %(alias)s END  -- see alias_key()
+                              THEN lower(upper(%(alias)s)) ELSE %(alias)s END  -- see alias_key()
            AND a.domain_id = CASE WHEN %(host)s::text IS NULL THEN 0
                                   ELSE (SELECT id FROM domains WHERE host = %(host)s) END
            AND (a.until IS NULL OR a.until > now())
