@@ -61,6 +61,8 @@ def test_the_rest_of_the_path_is_that_of_the_target_in_its_encoding(
         "/..%2Fa",
         "/a/..%5c..%5Cb",
         "/a%2f..%2f..",
+        "/..;/a",
+        "/a/..;x=1/../b",
         "//example.org",
         "/a%0d%0aX:b",
         "/" + "a" * MAX_URL,

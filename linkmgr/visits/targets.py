@@ -148,11 +148,11 @@ def language_names(accepted: str) -> Iterator[str]:
 
 def with_path(url: str, rest: str) -> str | None:
     """Return the URL with the rest of an encoded path behind its own, in normal form, or None if
-    the rest leads out of this path, also for servers that decode `/` or read `\\` as `/`, or if the
-    URL would be too long."""
+    the rest leads out of this path, also for servers that decode `/`, read `\\` as `/` or ignore
+    what follows `;`, or if the URL would be too long."""
     path: list[str] = []
     for segment in map(unquote_to_bytes, rest.split("/")):
-        if b".." in (parts := re.split(rb"[/\\]", segment)) and (not path or len(parts) > 1):
+        if b".." in (parts := re.split(rb"[/\\;]", segment)) and (not path or len(parts) > 1):
             return None
         if segment == b"..":
             path.pop()
