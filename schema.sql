@@ -1092,8 +1092,8 @@ BEGIN
     IF path !~ '%' THEN
         RETURN path;
     END IF;
-    RETURN (SELECT convert_from(string_agg(CASE WHEN part[1] ~ '^%' THEN decode(right(part[1], 2), 'hex')
-                                                ELSE convert_to(part[1], 'UTF8') END, '' ORDER BY n), 'UTF8')
+    RETURN (SELECT normalize(convert_from(string_agg(CASE WHEN part[1] ~ '^%' THEN decode(right(part[1], 2), 'hex')
+                                                          ELSE convert_to(part[1], 'UTF8') END, '' ORDER BY n), 'UTF8'))
               FROM regexp_matches(path, '%[0-9A-Fa-f]{2}|.', 'g') WITH ORDINALITY AS parts (part, n));
 EXCEPTION
     WHEN character_not_in_repertoire OR untranslatable_character THEN RETURN NULL;

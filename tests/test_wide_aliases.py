@@ -77,6 +77,7 @@ def test_a_link_can_have_such_an_alias(app: Flask, alice: Client, alias: str) ->
     [
         *((alias, WIDE) for alias in ("a//b", "/a", "a/", ".env", "a/.git", "a.", "a/../b", "a b", "a?b", "a%2Fb")),
         *((alias, WIDE) for alias in ("a\u200db", "\ufb01", "\u0661", "\u0301a", "\uff41", "x" * 101, "a^b", "a+")),
+        *((alias, WIDE) for alias in ("\u115f", "a\u034f", "a\ufe0f", "\u1820\u180b", "a\U000e0100")),
         *((alias, WIDE) for alias in ("a" + "\u0327" * 5, "\U0001f600", "a\\b", "a\u202eb")),
         *((alias, LOOKALIKE) for alias in ("\u0441ale", "x\u03ac", "\u0441\u0440\u043e\u0440", "sale/\u0435")),
         *((f"{alias}", "is reserved") for alias in ("a/qr", "a/b/qr/300", "a/pixels", "a/owner", "a/ico", "q/x")),
@@ -196,6 +197,7 @@ def test_a_qr_code_can_lead_to_such_a_link(app: Flask, alice: Client) -> None:
     data = f"https://{HOST}/docs/\u00fcber"
     made = alice.post("/api/qr/add", {"type": "link", "data": data}).get_json()
     assert made["error"] == 0, made
+    alice.add("/api/qr/add", {"type": "link", "data": unicodedata.normalize("NFD", data)})
     assert alice.post("/api/qr/add", {"type": "link", "data": f"https://{HOST}/docs/other"}).get_json()["error"] == 1
 
 

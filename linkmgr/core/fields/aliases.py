@@ -23,6 +23,8 @@ PLAIN = f"1 to {MAX_ALIAS} letters, digits, '_' or '-'"
 _PLAIN = re.compile(PATTERN, re.ASCII)
 # A part of a wide alias, in which letters of other scripts are `a`, and their marks `^`
 _PART = re.compile(r"(?!\.)(?:[A-Za-z]\^{0,4}|[0-9_.-])+(?<!\.)", re.ASCII)
+# Letters and marks that are not drawn
+_INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 _WIDE = f"1 to {MAX_ALIAS} letters of one script, digits, '_', '-' or '.', in parts that are separated by '/'"
 _LOOKALIKE = "must not mix letters that look like those of another script"
 # In JSON Schema: ASCII letters, digits, and `_-./`, and all that is not ASCII
@@ -76,10 +78,12 @@ def _shape(char: str) -> str:
 
 def is_wide(alias: str) -> bool:
     """Return True for an alias that is none of the plain ones, but that a domain with
-    `widealiases` can have. It is NFC, without letters that only differ in their looks."""
+    `widealiases` can have. It is NFC, without letters that only differ in their looks, or that have
+    none."""
     return (
         len(alias) <= MAX_ALIAS
         and not _PLAIN.fullmatch(alias)
+        and not _INVISIBLE.search(alias)
         and unicodedata.is_normalized("NFKC", alias)
         and all(_PART.fullmatch("".join(map(_shape, part))) for part in alias.split("/"))
     )
