@@ -169,6 +169,18 @@ def test_an_alias_comes_before_the_rest_of_a_path(app: Flask, alice: Client) -> 
 
 
 @pytest.mark.usefixtures("domain")
+@pytest.mark.parametrize("page", ["/qr", "/qr/200", "/owner", "/pixels", "/ico", "+"])
+def test_a_path_that_ends_like_a_page_is_one_only_of_a_link(app: Flask, alice: Client, page: str) -> None:
+    base = "https://example.com/docs"
+    add(alice, "docs", url=base, extrapath=True)
+    for path in (f"/a{page}", f"/a%2Fb/\u00fc{page}"):
+        assert ask(app, f"/docs{path}").headers["Location"] == base + quote(path, safe="/+%")
+    add(alice, "docs/a")
+    assert base not in ask(app, f"/docs/a{page}").headers.get("Location", "")
+    assert base not in ask(app, f"/none/a{page}").headers.get("Location", "")
+
+
+@pytest.mark.usefixtures("domain")
 @pytest.mark.parametrize("alias", ["\u00fcber", "v1.0"], ids=["letter", "dot"])
 def test_such_an_alias_can_have_a_rest_of_the_path(app: Flask, alice: Client, alias: str) -> None:
     base = "https://example.com/docs"

@@ -4,7 +4,7 @@ from flask import Blueprint, current_app, redirect, url_for
 from werkzeug.wrappers import Response
 
 from linkmgr.core.feature import has_console
-from linkmgr.public import branded
+from linkmgr.public import branded, short
 
 bp = Blueprint("home", __name__)
 
@@ -27,6 +27,7 @@ def user() -> Response:
 
 @bp.get("/favicon.ico")
 @bp.get("/<alias:alias>/ico")
+@short.page_of_link
 def favicon(alias: str = "") -> Response:
     """Return our icon. The browser extension asks for that of a link's target, which the service
     does not call."""

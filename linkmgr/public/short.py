@@ -10,13 +10,13 @@ While the database does not respond, each process redirects to those of the last
 
 import re
 from collections.abc import Callable, Iterable
-from functools import partial
+from functools import partial, wraps
 from http import HTTPStatus
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote, unquote, urlencode
 
 import psycopg2
-from flask import Blueprint, Flask, Response, redirect, render_template, request, url_for
+from flask import Blueprint, Flask, Response, make_response, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from werkzeug.exceptions import NotFound
 
@@ -32,6 +32,7 @@ from linkmgr.core.settings import settings
 from linkmgr.core.web import attempts, security_headers, sessions
 from linkmgr.core.web.host import foreign_routes, host_of, wide_alias
 from linkmgr.public import bio, branded, interstitial, loops, qr
+from linkmgr.public.loops import View
 from linkmgr.public.recent_links import RecentLinks
 from linkmgr.repository import public
 from linkmgr.visits import bots, counting, visitor
@@ -164,6 +165,26 @@ def visit(alias: str, rest: str = "") -> ResponseReturnValue:
         return bio.show(row)
     if (link := link or _find(host, alias, _encoded_rest(environ))) is None:
         raise NotFound
+    return _visit(link)
+
+
+def page_of_link(view: View) -> View:
+    """Make the view of a page of a link, whose path may also be that of a link with `extrapath`:
+    the page comes first if its link exists."""
+
+    @wraps(view)
+    def show(alias: str = "", **others: Any) -> Any:
+        host = branded.host()
+        if "/" in alias and public.short_link(host, alias) is None:
+            link = _find(host, request.path[1:], _encoded_rest(request.environ))
+            if link is not None:
+                return security_headers.prevent_caching(make_response(_visit(link)))
+        return view(alias, **others)
+
+    return cast("View", show)
+
+
+def _visit(link: Row) -> ResponseReturnValue:
     if link["state"]:
         return _stopped(link)
     is_click = request.method == "POST"
@@ -285,6 +306,7 @@ def _password_page(link: Row) -> ResponseReturnValue:
 
 
 @bp.get("/<alias:alias>/pixels")
+@page_of_link
 def pixels(alias: str) -> ResponseReturnValue:
     link = public.short_link(branded.host(), alias)
     if link is None or link["state"] or not link["pixels"]:
@@ -296,6 +318,7 @@ def pixels(alias: str) -> ResponseReturnValue:
 
 
 @bp.get("/<alias:alias>/owner")
+@page_of_link
 def to_owner(alias: str) -> ResponseReturnValue:
     """Redirect to the console, which shows a link to its owner only. Every alias of every host gets
     the same response, so that it tells nothing about the link."""
@@ -310,6 +333,7 @@ def to_owner(alias: str) -> ResponseReturnValue:
 
 @bp.get("/<alias:alias>/qr")
 @bp.get("/<alias:alias>/qr/<size>")
+@page_of_link
 def qr_code(alias: str, size: str | None = None) -> Response:
     link = public.short_link(branded.host(), alias)
     if link is None:

@@ -16,7 +16,7 @@ from linkmgr.core.settings import settings
 from linkmgr.core.web import limiter, security_headers
 from linkmgr.core.web import request as web_request
 from linkmgr.features.reports import repository as reports
-from linkmgr.public import branded
+from linkmgr.public import branded, short
 from linkmgr.repository import public
 from linkmgr.visits.blocked import blocked
 
@@ -40,6 +40,7 @@ class Report(New):
 
 
 @bp.route("/<alias:alias>+", methods=("GET", "POST"))
+@short.page_of_link
 def show(alias: str) -> ResponseReturnValue:
     link = public.short_link(branded.host(), alias)
     if link is None or (request.method == "POST" and not settings().reports):
