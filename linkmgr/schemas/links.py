@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 from marshmallow import ValidationError, post_load, pre_load, validates_schema
 
 from linkmgr.core.database.statements import Row
-from linkmgr.core.fields.aliases import Alias, own_place, refuse_own_words
+from linkmgr.core.fields.aliases import Alias, own_host, refuse_own_words
 from linkmgr.core.fields.base import (
     MAX_ID,
     Boolean,
@@ -72,16 +72,15 @@ def warn_unsent_domain() -> None:
 
 
 class LinkAlias(Alias):
-    def place(self, data: Row) -> str:
-        domain = data.get("domain")
+    def host(self, data: Row) -> str | None:
         if getattr(self.parent, "is_update", False) and "domain" not in data:
-            return "somewhere"
+            return "any"
         with suppress(ValidationError):
-            host = str(LinkDomain(allow_empty=True).deserialize(domain or ""))
-            if not host:
-                return own_place()
-            return "branded" if domains.has_wide_aliases(host) else "nowhere"
-        return "nowhere"
+            return str(LinkDomain(allow_empty=True).deserialize(data.get("domain") or "")) or own_host()
+        return None
+
+    def is_allowed(self, host: str) -> bool:
+        return domains.has_wide_aliases(host)
 
 
 class LinkBody(Body):

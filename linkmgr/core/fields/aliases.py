@@ -2,7 +2,6 @@ import math
 import os
 import re
 import unicodedata
-from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -138,19 +137,24 @@ class Alias(Matching):
         about = f"{PLAIN}, and where `widealiases` allows it also '.', '/' and letters of any script."
         return {"type": "string", "pattern": _JSON_PATTERN, "description": about}
 
-    def place(self, data: Row) -> str:
-        """Return where a wide alias in a body would be: on our `own` host, on a `branded` domain,
-        `nowhere`, because the host cannot have it, or `somewhere`, if the statement decides."""
+    def host(self, data: Row) -> str | None:
+        """Return the host of a wide alias in a body: "" is our own, None one that cannot have it.
+        Of any other, the statement that stores the alias decides."""
         raise NotImplementedError
+
+    def is_allowed(self, _host: str) -> bool:
+        """Return True if a host can have wide aliases, so that the message is about those."""
+        return True
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         if isinstance(value, str) and value and not _PLAIN.fullmatch(value):
-            place = self.place(data)
-            if place in ("own", "branded"):
-                return _clean_wide(value, is_own=place == "own")
-            if place == "somewhere":
-                with suppress(ValidationError):
-                    return _clean_wide(value, is_own=False)
+            host = self.host(data)
+            try:
+                if host is not None:
+                    return _clean_wide(value, is_own=host == "")
+            except ValidationError:
+                if not host or self.is_allowed(host):
+                    raise
         return super()._deserialize(value, attr, data, **kwargs)
 
     def clean(self, text: str) -> str:
@@ -159,13 +163,13 @@ class Alias(Matching):
         return text
 
 
-def own_place() -> str:
-    return "own" if "widealiases" in settings().aliases else "nowhere"
+def own_host() -> str | None:
+    return "" if "widealiases" in settings().aliases else None
 
 
 class OwnAlias(Alias):
-    def place(self, _data: Row) -> str:
-        return own_place()
+    def host(self, _data: Row) -> str | None:
+        return own_host()
 
     def clean(self, text: str) -> str:
         refuse_own_words(super().clean(text))
