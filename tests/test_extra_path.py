@@ -91,6 +91,13 @@ def test_no_path_leads_out_of_the_target(docs: Short, rest: str) -> None:
     assert location.isascii()
 
 
+def test_a_redirect_takes_one_statement(docs: Short, executed: list[str]) -> None:
+    docs.redirect_target(path="/a")
+    executed.clear()
+    docs.redirect_target(path="/a")
+    assert len([statement for statement in executed if "visits" not in statement]) == 1
+
+
 def test_a_link_without_it_has_no_paths_behind_its_alias(short: Make, alice: Client) -> None:
     link = short(url=DOCS)
     assert [link.ask(path="/a", method=method).status_code for method in ("GET", "HEAD", "POST")] == [404] * 3

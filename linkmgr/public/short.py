@@ -149,7 +149,7 @@ def _location(host: str | None, alias: str, rest: str = "") -> str | None:
         return (link["state"] != "blocked" and str(link["expiredurl"])) or None
     if link["password_hash"]:
         return None
-    return app_store(link, _user_agent()) or _target(link).url
+    return app_store(link, _user_agent()) or _extended(_choose(link).url, link["rest"])
 
 
 @bp.route(_ROUTE, methods=("GET", "POST"))
@@ -253,16 +253,16 @@ def _with_form(template: str, **context: Any) -> Response:
 def redirect_visitor(link: Row) -> ResponseReturnValue:
     if link["maxclicks"] and not counting.is_by_person(request.environ):
         return _preview(link)
-    choice, store = _target(link), app_store(link, _user_agent())
-    location = store or choice.url
-    if any(url != link["url"] and blocked().has_host(url) for url in (location, choice.url)):
+    choice, store = _choose(link), app_store(link, _user_agent())
+    chosen, extended = store or choice.url, _extended(choice.url, link["rest"])
+    if any(url != link["url"] and blocked().has_host(url) for url in (chosen, choice.url)):
         return _stopped(link | {"state": "blocked"})
-    loops.refuse(location, branded=link["url_branded"] or location != link["url"])
+    loops.refuse(store or extended, branded=link["url_branded"] or chosen != link["url"])
     if link["maxclicks"] and not public.take_click(link["id"], link["maxclicks"]):
         return _stopped(link | {"state": "used"})
     variant = UNKNOWN if store else choice.variant
     rule = UNKNOWN if store or choice.rule is None else str(choice.rule + 1)
-    target = completed(link, choice.url, request.environ["QUERY_STRING"])
+    target = completed(link, extended, request.environ["QUERY_STRING"])
     at = counting.count(
         request.environ, link["id"], link["user_id"], target=target, variant=variant, rule=rule
     )
@@ -276,13 +276,16 @@ def redirect_visitor(link: Row) -> ResponseReturnValue:
     return Response(status=_found(), headers={"Location": target})
 
 
-def _target(link: Row) -> Choice:
-    choice = choose(link, visitor.from_environ(request.environ, partial(public.clicks, link["id"])))
-    if not link["rest"]:
-        return choice
-    if (url := with_path(choice.url, link["rest"])) is None:
+def _choose(link: Row) -> Choice:
+    return choose(link, visitor.from_environ(request.environ, partial(public.clicks, link["id"])))
+
+
+def _extended(url: str, rest: str) -> str:
+    if not rest:
+        return url
+    if (extended := with_path(url, rest)) is None:
         raise NotFound
-    return choice._replace(url=url)
+    return extended
 
 
 # --- password
