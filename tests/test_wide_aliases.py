@@ -326,3 +326,10 @@ def test_pages_show_aliases_as_people_write_them(console: FlaskClient, alice: Cl
     for path in (f"/console/links/{link_id}", "/console/links"):
         assert "/docs/\u00fcber" in console.get(path).text
     assert f'href="https://{HOST}/docs/%C3%BCber"' in console.get(f"/console/links/{link_id}").text
+
+
+@pytest.mark.usefixtures("domain")
+def test_the_file_of_a_qr_code_has_its_alias_as_name(console: FlaskClient, alice: Client) -> None:
+    link_id = add(alice, "docs/\u65e5\u672c.v1")
+    headers = console.get(f"/console/links/{link_id}/qr?download=1&format=svg").headers
+    assert headers["Content-Disposition"] == "attachment; filename*=UTF-8''qr-docs-%E6%97%A5%E6%9C%AC.v1.svg"

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from urllib.parse import quote
 
 from flask import Response, flash, g, redirect, render_template, request
 from flask.typing import ResponseReturnValue
@@ -50,8 +51,9 @@ def link_qr(row_id: int) -> Response:
     record = link_records.read_from_replica(g.user_id, row_id)
     response = qr_page.of_url(record["shorturl"], query_text("size"))
     if query_text("download"):
-        name = f"qr-{record['alias']}.{qr_page.requested_format()}"
-        response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
+        name = f"qr-{record['alias'].replace('/', '-')}.{qr_page.requested_format()}"
+        named = f'filename="{name}"' if name.isascii() else f"filename*=UTF-8''{quote(name)}"
+        response.headers["Content-Disposition"] = f"attachment; {named}"
     return response
 
 
