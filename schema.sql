@@ -2274,6 +2274,31 @@ RETURN jsonb_build_object('id', c.id, 'link', c.tracked_id, 'event', c.event, 'o
                           'currency', c.currency, 'problem', c.problem, 'source', c.source, 'click', c.click,
                           'date', c.created, 'updated', c.updated, 'labels', coalesce(c.labels, '{}'));
 
+-- Return when a visitor of a link, who may have had any of these digests, was last seen. In plpgsql to be planned once.
+CREATE FUNCTION last_seen(link bigint, digests text[]) RETURNS timestamptz LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN (SELECT max(seen)
+              FROM unnest(digests) AS digest
+              JOIN visitors v ON v.tracked_id = link AND v.visitor = decode(digest, 'hex'));
+END $$;
+
+-- Return the conversion that a user has of the same event and order, or of the same event, order and click of a link if
+-- there is no order id. In plpgsql to be planned once.
+CREATE FUNCTION same_conversion(owner bigint, link bigint, visited timestamptz, of_event text, of_order text)
+RETURNS TABLE (id bigint, source text) LANGUAGE plpgsql STABLE AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT id, source
+      FROM conversions
+     WHERE user_id = owner AND event = of_event AND order_id = of_order AND order_id <> ''  -- as the index has
+     UNION ALL
+    SELECT id, source
+      FROM conversions
+     WHERE (tracked_id, click, event, order_id) = (link, visited, of_event, of_order)
+     LIMIT 1;
+END $$;
+
 -- Store conversions of links of a user, or of any user without an owner, then all of one link. Return the outcome of each,
 -- and the id of what is stored. Each element of `sent` has its `link`, and its `click` or the digests of its possible
 -- `visitors`, whose last visit counts. It may come `days` after the visit, of which at most `of_click` of the same source are
@@ -2288,7 +2313,8 @@ BEGIN
         coalesce(owner, (SELECT user_id FROM links l WHERE l.id = (sent -> 0 ->> 'link')::bigint))));
     RETURN QUERY
     WITH resolved AS MATERIALIZED (
-        SELECT s.*, l.user_id, coalesce(s.click, seen) AS visited, least(coalesce(s.at, now()), now()) AS reported,
+        SELECT s.*, l.user_id, coalesce(s.click, last_seen(s.link, visitors)) AS visited,
+               least(coalesce(s.at, now()), now()) AS reported,
                CASE WHEN s.problem <> '' OR s.value IS NULL OR s.source = 'key' OR restored THEN s.problem
                     WHEN u.page_value IS NULL THEN 'not_allowed'
                     WHEN s.value > u.page_value THEN 'too_large' ELSE '' END AS refused_value
@@ -2298,10 +2324,7 @@ BEGIN
                WITH ORDINALITY AS s (link, click, visitors, at, event, order_id, value, currency, source, problem,
                                      labels, number)
           LEFT JOIN links l ON l.id = s.link AND l.user_id = coalesce(owner, l.user_id)
-          LEFT JOIN users u ON u.id = l.user_id
-          LEFT JOIN LATERAL (SELECT max(seen) AS seen FROM unnest(visitors) AS digest
-                               JOIN visitors v ON v.tracked_id = s.link AND v.visitor = decode(digest, 'hex')
-                              WHERE s.click IS NULL) found ON true),
+          LEFT JOIN users u ON u.id = l.user_id),
     judged AS MATERIALIZED (
         SELECT r.*, same.id AS replaced,
                CASE WHEN user_id IS NULL AND click IS NULL THEN 'no_link'
@@ -2317,13 +2340,7 @@ BEGIN
                                       WHERE o.user_id = r.user_id AND counted = 'conversions'), 0) > most
                     THEN 'too_many' END AS refusal
           FROM resolved r
-          LEFT JOIN LATERAL (SELECT c.id, c.source FROM conversions c
-                              WHERE c.user_id = r.user_id AND c.event = r.event AND c.order_id = r.order_id
-                                AND c.order_id <> ''
-                              UNION ALL
-                             SELECT c.id, c.source FROM conversions c
-                              WHERE (c.tracked_id, c.click, c.event, c.order_id) = (link, visited, r.event, r.order_id)
-                              LIMIT 1) same ON true),
+          LEFT JOIN LATERAL same_conversion(user_id, link, visited, event, order_id) same ON true),
     gone AS (
         DELETE FROM conversions c USING judged
          WHERE c.id = replaced AND refusal IS NULL
