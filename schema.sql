@@ -2729,6 +2729,17 @@ LANGUAGE sql STABLE AS $$
          LIMIT most))
 $$;
 
+-- Count the clicks, visitors and conversions of links and QR codes, a row each, unless none has been visited.
+CREATE FUNCTION tracked_totals(ids bigint[]) RETURNS TABLE (label text, total bigint) LANGUAGE sql STABLE AS $$
+    SELECT label, coalesce(sum(number), 0)::bigint
+      FROM unnest(ids) AS id,
+           LATERAL (SELECT * FROM totals WHERE tracked_id = id OFFSET 0) counted,
+           LATERAL (VALUES ('clicks', clicks), ('visitors', visitors),
+                           ('conversions', (SELECT count(*) FROM conversions c WHERE c.tracked_id = counted.tracked_id))
+                   ) AS sums (label, number)
+     GROUP BY label
+$$;
+
 -- Return the time of the first visit of links and QR codes, as exactly as it is kept.
 CREATE FUNCTION first_tracked_visit(ids bigint[], bots boolean[]) RETURNS timestamptz LANGUAGE sql STABLE AS $$
     SELECT coalesce((SELECT min(at) FROM tracked_counts(ids, '{""}', day, day + interval '24 hours', ARRAY[day], bots)), day)

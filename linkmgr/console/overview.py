@@ -74,14 +74,9 @@ def overview(
                  GROUP BY dimension, label) ranked
          WHERE dimension = '' OR (rank <= %(limit)s AND clicks > 0)
          UNION ALL
-        SELECT 'total', label, coalesce(sum(number), 0)::bigint, 0
-          FROM tracked, unnest(ids) AS id,
-               LATERAL (SELECT * FROM totals WHERE tracked_id = id OFFSET 0) counted,
-               LATERAL (VALUES ('clicks', clicks), ('visitors', visitors),
-                               ('conversions', (SELECT count(*) FROM conversions c
-                                                  WHERE c.tracked_id = counted.tracked_id))) AS sums (label, number)
+        SELECT 'total', label, total, 0
+          FROM tracked, tracked_totals(ids)
          WHERE %(subject)s IN ('campaign', 'channel', 'qr')
-         GROUP BY label
          UNION ALL
         SELECT 'total', 'imported', coalesce(sum(imported_clicks), 0)::bigint, 0
           FROM tracked, kept_links
