@@ -537,8 +537,6 @@ CREATE TABLE members (
 CREATE UNIQUE INDEX invitation_open ON members (user_id, lower(email)) WHERE member_id IS NULL;
 CREATE INDEX ON members (created) WHERE member_id IS NULL;
 
-CREATE TRIGGER change_version BEFORE UPDATE ON members
-    FOR EACH ROW WHEN (OLD.* IS DISTINCT FROM NEW.*) EXECUTE FUNCTION change_version();
 CREATE TRIGGER require_plan AFTER INSERT ON members
     REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION require_plan('team');
 CREATE TRIGGER note_audit AFTER INSERT OR DELETE OR UPDATE OF member_id, role ON members

@@ -26,7 +26,7 @@ def batch_of(table: str) -> Batch:
 
 
 # --- versions of the rows that updates and deletes change: random numbers, which the triggers
-# `change_version` set
+# `change_version` set, or the statements of tables with few
 
 # The rows of a deleted user are deleted in this order, so that no remaining row refers to a deleted
 # one: links first, domains last.

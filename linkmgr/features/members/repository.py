@@ -63,17 +63,15 @@ def add(user_id: int, members: Row) -> Row:
 
 
 def update(user_id: int, row_id: int, members: Row) -> Row:
-    updated = run(
+    run(
         """
-        UPDATE members SET role = coalesce(%(role)s, role)
-         WHERE user_id = %(user_id)s AND id = %(row_id)s
-        RETURNING id
+        UPDATE members SET role = %(role)s, version = random_version(), updated = now()
+         WHERE user_id = %(user_id)s AND id = %(row_id)s AND role <> %(role)s
         """,
         user_id=user_id,
         row_id=row_id,
         role=members["role"],
     )
-    existing(updated, "member")
     return read(user_id, row_id)
 
 
@@ -107,7 +105,8 @@ def accept(person_id: int, digest: bytes) -> int | None:
     accepted. Exactly one of several concurrent attempts succeeds."""
     accepted = run(
         """
-        UPDATE members m SET member_id = p.id, digest = NULL, joined = now()
+        UPDATE members m
+           SET member_id = p.id, digest = NULL, joined = now(), version = random_version(), updated = now()
           FROM (SELECT id FROM users WHERE id = %(person_id)s FOR KEY SHARE) p
          WHERE digest = %(digest)s AND m.created > now() - interval '7 days'
            AND (SELECT suspended FROM users WHERE id = m.user_id) = 'no'
