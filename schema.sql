@@ -537,8 +537,6 @@ CREATE TABLE members (
 CREATE UNIQUE INDEX invitation_open ON members (user_id, lower(email)) WHERE member_id IS NULL;
 CREATE INDEX ON members (created) WHERE member_id IS NULL;
 
-CREATE TRIGGER require_plan AFTER INSERT ON members
-    REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION require_plan('team');
 CREATE TRIGGER note_audit AFTER INSERT OR DELETE OR UPDATE OF member_id, role ON members
     FOR EACH ROW EXECUTE FUNCTION note_audit('audit.member', '{id,user_id,member_id,email,role}', '{}');
 

@@ -51,7 +51,7 @@ def add(user_id: int, members: Row) -> Row:
         INSERT INTO members (user_id, email, role, digest)
         VALUES (require_room(%(user_id)s, 'members', 500, 'members_full'), %(email)s, %(role)s,
                 %(digest)s)
-        RETURNING id,
+        RETURNING id, check_plan(%(user_id)s, 'members', 'team', 1),
                   (SELECT username FROM users
                     WHERE id = person_of(nullif(current_setting('linkmgr.actor', true), '')::jsonb,
                                          %(user_id)s)) AS inviter,
