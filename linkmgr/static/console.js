@@ -12,8 +12,7 @@ if (account)
     sender.setAttribute(name, url.pathname + url.search);
   }
 
-// Keys: "/" focuses the search, "n" makes a new row, "?" lists the keys, Escape closes the dialog and the menu, which browsers do. Links with
-// data-dialog open a dialog instead of their page. A page with data-reload is loaded again after so many seconds.
+// Keys: "/" focuses the search, "n" makes a new row, "?" lists the keys, Escape closes the dialog and the menu, which browsers do.
 document.addEventListener("keydown", (event) => {
   const box = event.target.closest("input:not([type=checkbox]), textarea, select, dialog");
   if (event.ctrlKey || event.metaKey || event.altKey || (box && (box.value || !("unchosen" in box.dataset)))) return;
@@ -44,20 +43,13 @@ for (const text of document.querySelectorAll("[data-enter]")) {
 
 // A form is sent once, also after a second click on a slow connection. It can be sent again after a preview, after a button
 // with data-download, after Back, and, because a user may have stopped the request, after ten seconds.
-let sent = new Set();
-addEventListener("pageshow", () => {
-  sent = new Set();
-});
+const sent = new Map();
+addEventListener("pageshow", () => sent.clear());
 document.addEventListener("submit", (event) => {
   const { target: form, submitter } = event;
   if (form.method !== "post" || submitter?.formTarget || submitter?.matches("[data-download], [formmethod=dialog]") || event.defaultPrevented) return;
-  if (sent.has(form)) {
-    event.preventDefault();
-    return;
-  }
-  const onThisPage = sent;
-  onThisPage.add(form);
-  setTimeout(() => onThisPage.delete(form), 10000);
+  if (event.timeStamp < sent.get(form) + 10000) event.preventDefault();
+  else sent.set(form, event.timeStamp);
 });
 
 // Forms with data-live show their results while one types: the same page is loaded, and this part of it is replaced.
@@ -71,8 +63,7 @@ for (const form of document.querySelectorAll("[data-live]")) {
     try {
       const response = await fetch(url, { signal: loading.signal });
       if (!response.ok || response.redirected) return form.submit();
-      const page = new DOMParser().parseFromString(await response.text(), "text/html");
-      for (const id of [form.dataset.live, "total"]) document.getElementById(id).replaceWith(page.getElementById(id));
+      await showParts(response, form.dataset.live, "total");
       history.replaceState(null, "", url);
       document.dispatchEvent(new Event("results"));
     } catch (error) {
