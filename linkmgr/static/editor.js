@@ -5,26 +5,32 @@ for (const button of document.querySelectorAll(".live [name=again]")) button.hid
 const rows = document.getElementById("blocks");
 
 function move(row, action) {
+  if (action === "remove") return rows.children.length > 1 ? row.remove() : clear(row);
   if (action === "up") row.previousElementSibling?.before(row);
   if (action === "down") row.nextElementSibling?.after(row);
   const number = [...rows.children].indexOf(row) + 1;
-  if (action !== "remove") document.getElementById("moved").textContent = `Link ${number} of ${rows.children.length}`;
-  if (action === "remove" && rows.children.length > 1) row.remove();
-  else if (action === "remove") for (const input of row.querySelectorAll("input")) input.value = "";
+  document.getElementById("moved").textContent = `Link ${number} of ${rows.children.length}`;
 }
 
-function add() {
-  const row = rows.lastElementChild.cloneNode(true);
-  for (const input of row.querySelectorAll("input")) input.value = "";
-  rows.append(row);
-  row.querySelector("input").focus();
+function clear(row) {
+  for (const control of row.querySelectorAll("input, select")) {
+    control.value = "";
+    for (const name of ["aria-invalid", "list"]) control.removeAttribute(name);
+  }
+}
+
+function addBehind(last) {
+  const row = last.cloneNode(true);
+  clear(row);
+  last.after(row);
+  row.querySelector("input, select").focus();
 }
 
 rows?.closest("fieldset").addEventListener("click", (event) => {
   const button = event.target.closest("[name=again]");
   if (!button) return;
   event.preventDefault();
-  if (button.value === "add") return add();
+  if (button.value === "add") return addBehind(rows.lastElementChild);
   const row = button.closest("li");
   const next = row.nextElementSibling ?? row.previousElementSibling;
   move(row, button.value.split("-")[0]);
@@ -65,14 +71,7 @@ for (const button of document.querySelectorAll("[data-add-row]")) {
   button.hidden = false;
   button.addEventListener("click", (event) => {
     event.preventDefault();
-    const last = button.closest("fieldset").querySelector(".pair:last-of-type");
-    const row = last.cloneNode(true);
-    for (const control of row.children) {
-      control.value = "";
-      for (const name of ["aria-invalid", "list"]) control.removeAttribute(name);
-    }
-    last.after(row);
-    row.firstElementChild.focus();
+    addBehind(button.closest("fieldset").querySelector(".pair:last-of-type"));
   });
 }
 
