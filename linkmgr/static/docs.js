@@ -4,10 +4,7 @@ const key = document.getElementById("api-key");
 const filter = document.getElementById("filter");
 
 function element(name, text, className = "") {
-  const node = document.createElement(name);
-  node.textContent = text;
-  node.className = className;
-  return node;
+  return Object.assign(document.createElement(name), { textContent: text, className });
 }
 
 function request(form, fill = (value) => value) {

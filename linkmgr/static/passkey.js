@@ -1,6 +1,7 @@
 // Ask for a passkey, or make one, as the options in data-passkey say, and send the response with the form.
 for (const form of document.querySelectorAll("[data-passkey]")) {
-  const ask = async () => {
+  const ask = async (event) => {
+    event?.preventDefault();
     const options = JSON.parse(form.dataset.passkey);
     const problem = form.querySelector("[role=alert]");
     problem.textContent = "";
@@ -14,9 +15,6 @@ for (const form of document.querySelectorAll("[data-passkey]")) {
       problem.textContent = isKnown ? "This device has a passkey of yours already." : "No passkey was used. Try again.";
     }
   };
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    ask();
-  });
+  form.addEventListener("submit", ask);
   if (form.dataset.begin) ask();
 }

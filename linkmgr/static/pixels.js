@@ -12,12 +12,7 @@
   const load = (url, onload) => {
     if (!scripts.has(url)) {
       scripts.set(url, new Promise((resolve) => {
-        const script = document.createElement("script");
-        script.src = url;
-        script.async = true;
-        script.addEventListener("load", resolve);
-        script.addEventListener("error", resolve);
-        document.head.append(script);
+        document.head.append(Object.assign(document.createElement("script"), { src: url, onload: resolve, onerror: resolve }));
       }));
     }
     if (onload) scripts.set(`${url}#${scripts.size}`, scripts.get(url).then(onload));
