@@ -33,11 +33,13 @@ def _pending() -> tuple[bytes, int] | None:
     return (session, user_id) if session and user_id else None
 
 
-@bp.get("/code")
-def code(error: AppError | None = None) -> ResponseReturnValue:
-    if not _pending():
-        return redirect(url_for("login.form"), code=303)
+def _ask(error: AppError | None = None) -> str:
     return render_template("login_code.html", error=error, passkeys=login.offers_passkeys())
+
+
+@bp.get("/code")
+def code() -> ResponseReturnValue:
+    return _ask() if _pending() else redirect(url_for("login.form"), code=303)
 
 
 @bp.post("/code")
@@ -47,6 +49,6 @@ def use_code() -> ResponseReturnValue:
         raise AppError("sign_in_expired")
     session, user_id = pending
     if error := errors.refusal(lambda: totp.use(user_id, request.form.get("code", ""))):
-        return render_template("login_code.html", error=error, passkeys=login.offers_passkeys()), error.status
+        return _ask(error), error.status
     session_store.complete(session)
     return login.show_first_page(user_id)

@@ -16,7 +16,7 @@ from linkmgr.core.errors import AppError
 from linkmgr.core.settings import settings
 from linkmgr.core.web import request as web_request
 from linkmgr.core.web import security_headers, session_store, sessions
-from linkmgr.core.web.attempts import Limit
+from linkmgr.core.web.attempts import Limit, spend
 from linkmgr.features.signin import accounts, oidc, repository
 from linkmgr.public.home import first_page
 
@@ -91,9 +91,7 @@ def _finish(nonce: str, verifier: str, *, again: bool) -> tuple[accounts.Person,
     if refused := request.args.get("error"):
         current_app.logger.warning("OpenID Connect: the provider refused a sign-in: %.100r", refused)
         raise AppError("provider_refused", name=settings().oidc_name)
-    sign_ins = Limit(f"oidc:{web_request.network()}", _MAX_SIGN_INS, "sign_ins_limited")
-    if sign_ins.count(1) > sign_ins.most:
-        raise AppError(sign_ins.code, seconds=sign_ins.current["seconds"])
+    spend(Limit(f"oidc:{web_request.network()}", _MAX_SIGN_INS, "sign_ins_limited"))
     return oidc.finish(request.args.get("code", ""), nonce, verifier, again=again)
 
 

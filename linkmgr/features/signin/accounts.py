@@ -31,6 +31,11 @@ class Person(NamedTuple):
     username: str
     groups: frozenset[str]
 
+    @property
+    def identity(self) -> tuple[str, str, str]:
+        """The issuer, the subject, and a name for display."""
+        return settings().oidc_issuer, self.subject, self.email or self.username or self.subject
+
 
 def is_welcome(email: str, *, is_verified: bool) -> bool:
     """Return True if the setting allows a new account with this e-mail address."""
@@ -66,26 +71,22 @@ def add(email: str, wish: str, connect: Callable[[int], object] = lambda _user_i
 
 
 def connect(user_id: int, person: Person) -> None:
-    name = person.email or person.username or person.subject
-    if repository.connect(settings().oidc_issuer, person.subject, name, user_id=user_id) is None:
+    if repository.connect(*person.identity, user_id=user_id) is None:
         raise AppError("identity_taken", name=settings().oidc_name)
 
 
 def known(person: Person) -> int | None:
     """Return the user of a person who is connected, or None."""
-    return repository.use(
-        settings().oidc_issuer, person.subject, person.email or person.username or person.subject
-    )
+    return repository.use(*person.identity)
 
 
 def of_person(person: Person) -> int:
     """Return the user of a person. Of concurrent first sign-ins one adds the user, whom the others
     find."""
     provider = settings().oidc_name
-    identity = settings().oidc_issuer, person.subject, person.email or person.username or person.subject
-    user_id = repository.use(*identity)
+    user_id = known(person)
     if user_id is None and person.has_verified_email and settings().oidc_match_email:
-        user_id = repository.connect(*identity, email=person.email)
+        user_id = repository.connect(*person.identity, email=person.email)
     if user_id is not None:
         return user_id
     if not is_welcome(person.email, is_verified=person.has_verified_email):
@@ -98,7 +99,7 @@ def of_person(person: Person) -> int:
         violated = errors.as_app_error(error)
         if violated is None or violated.code not in ("email_taken", "identity_taken"):
             raise
-        if user_id := repository.use(*identity):
+        if user_id := known(person):
             return user_id
         raise AppError("account_exists", name=provider, email=person.email) from None
 
