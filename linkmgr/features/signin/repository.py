@@ -1,5 +1,3 @@
-from typing import Any
-
 from linkmgr.core.database.statements import Row, row, run
 
 
@@ -18,31 +16,27 @@ def use(issuer: str, subject: str, name: str) -> int | None:
     return int(used["user_id"]) if used else None
 
 
-def connect(issuer: str, subject: str, name: str, **owner: Any) -> int | None:
-    """Connect an identity to the user with this `user_id` or `email`, for the audit trail too.
-    Return the user id, or None if there is no such user, or if the identity or the user is
-    connected already."""
+def connect(
+    issuer: str, subject: str, name: str, *, user_id: int | None = None, email: str | None = None
+) -> int | None:
+    """Connect an identity to the user with this id or e-mail address. Return the user id, or None
+    if there is no such user, or if the identity or the user is connected already."""
     connected = run(
         """
-        WITH owner AS (
-            SELECT id, username, email FROM users
-             WHERE id = %(user_id)s OR lower(email) = lower(%(email)s::text)),
-        connected AS (
+        WITH connected AS (
             INSERT INTO identities (issuer, subject, user_id, name)
-            SELECT %(issuer)s, %(subject)s, id, %(name)s FROM owner
+            SELECT %(issuer)s, %(subject)s, id, %(name)s
+              FROM users
+             WHERE id = %(user_id)s OR lower(email) = lower(%(email)s::text)
             ON CONFLICT DO NOTHING
-            RETURNING user_id),
-        noted AS (
-            INSERT INTO outbox (user_id, type, data)
-            SELECT auditors.user_id, 'audit.user',
-                   to_jsonb(owner) || '{"action": "updated", "changes": {"identity": []}}'
-              FROM connected JOIN owner ON owner.id = connected.user_id, auditors)
-        SELECT user_id FROM connected
+            RETURNING user_id)
+        SELECT user_id, note_identity(user_id) FROM connected
         """,
         issuer=issuer,
         subject=subject,
         name=name,
-        **{"user_id": None, "email": None} | owner,
+        user_id=user_id,
+        email=email,
     )
     return int(connected["user_id"]) if connected else None
 
@@ -53,20 +47,15 @@ def disconnect(user_id: int, issuer: str) -> bool:
     disconnected = run(
         """
         WITH owner AS (
-            SELECT id, username, email FROM users u
+            SELECT id FROM users u
              WHERE id = %(user_id)s
                AND (password_hash <> ''
                     OR EXISTS (SELECT FROM factors WHERE user_id = u.id AND method = 'passkey'))),
         disconnected AS (
             DELETE FROM identities
              WHERE user_id IN (SELECT id FROM owner) AND issuer = %(issuer)s
-            RETURNING user_id),
-        noted AS (
-            INSERT INTO outbox (user_id, type, data)
-            SELECT auditors.user_id, 'audit.user',
-                   to_jsonb(owner) || '{"action": "updated", "changes": {"identity": []}}'
-              FROM disconnected JOIN owner ON owner.id = disconnected.user_id, auditors)
-        SELECT id FROM owner
+            RETURNING user_id)
+        SELECT id, (SELECT note_identity(user_id) FROM disconnected) FROM owner
         """,
         user_id=user_id,
         issuer=issuer,
