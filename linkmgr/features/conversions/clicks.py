@@ -7,7 +7,6 @@ needs neither a column nor an index of its own: it is the one of the link at tha
 of a link in the same microsecond share an id.
 """
 
-import binascii
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
@@ -37,7 +36,7 @@ def read(text: str) -> Click | None:
     """Return the visit that an id stands for, or None if this service has not made it."""
     try:
         content = urlsafe_b64decode(text.encode("ascii")) if len(text) == LENGTH else b""
-    except (binascii.Error, UnicodeEncodeError):
+    except ValueError:
         return None
     message = content[: _LINK + _TIME]
     if len(content) != _LINK + _TIME + _MAC or not keys.is_mac(_SALT, message, content[-_MAC:]):

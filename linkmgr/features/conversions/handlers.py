@@ -72,7 +72,7 @@ _CHANGED, _SET = "Conversion has been updated successfully.", "Settings have bee
 
 
 def _outcome(outcome: Row) -> Row:
-    return {"counted": outcome["result"] == reports.COUNTED, "result": outcome["result"], "id": outcome["id"]}
+    return {"counted": outcome["result"] == reports.COUNTED} | outcome
 
 
 @bp.post("/conversions")

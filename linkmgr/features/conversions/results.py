@@ -55,12 +55,8 @@ def of_link(link: Row, event: str | None = None) -> Row:
     None, its `conversions` and their `values`, and its `experiments`, the last one first."""
     counted = link["converted"] or []
     of_all = [row for row in counted if row["of_all"]]
-    by_number = {
-        stored["number"]: [row for row in counted if row["number"] == stored["number"]]
-        for stored in link["experiments"]
-    }
     experiments = [
-        _experiment(stored, link["counts"], by_number[stored["number"]])
+        _experiment(stored, link["counts"], [row for row in counted if row["number"] == stored["number"]])
         for stored in reversed(link["experiments"])
     ]
     if event is None:
