@@ -5,8 +5,7 @@ from flask.typing import ResponseReturnValue
 from werkzeug.wrappers import Response
 
 from linkmgr.console import signed_in
-from linkmgr.core import errors
-from linkmgr.core.errors import AppError, refusal
+from linkmgr.core.errors import AppError, existing, refusal
 from linkmgr.core.hooks import hooks
 from linkmgr.core.web import security_headers
 from linkmgr.features.signin import factors, passkeys, totp
@@ -70,7 +69,7 @@ def rename(factor_id: int) -> Response:
 
 @bp.post("/<id:factor_id>/remove")
 def remove(factor_id: int) -> Response:
-    errors.existing(factors.delete(g.user_id, factor_id) or None, "factor")
+    existing(factors.delete(g.user_id, factor_id) or None, "factor")
     return _done("It has been removed.")
 
 

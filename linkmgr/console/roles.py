@@ -7,8 +7,7 @@ makes an administrator.
 
 from linkmgr.core.errors import AppError
 
-ROLES = ("owner", "editor", "viewer")
-_OWNER, _EDITOR = ROLES[:2]
+_OWNER, _EDITOR = "owner", "editor"  # a viewer changes nothing
 CHANGED = frozenset(  # by editors
     {"", "links", "qrs", "bios", "campaigns", "channels", "splash", "overlays", "pixels", "utm", "imports"}
     | {"statistics", "conversions"}

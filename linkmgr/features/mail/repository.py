@@ -27,7 +27,6 @@ def enqueue(user_id: int, message: str, *, most: int, sealed: str, about: str | 
                LATERAL count_in_window('mail:' || %(message)s::text || ':' || u.id, 1, 3600, %(most)s)
          WHERE id = %(user_id)s AND %(message)s::text <> ALL (no_mail)
            AND (%(about)s::text IS NULL OR EXISTS (SELECT FROM first))
-        RETURNING id
         """,
         user_id=user_id,
         message=message,
