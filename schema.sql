@@ -551,12 +551,6 @@ CREATE INDEX ON members (created) WHERE member_id IS NULL;
 CREATE TRIGGER note_audit AFTER INSERT OR DELETE OR UPDATE OF member_id, role ON members
     FOR EACH ROW EXECUTE FUNCTION note_audit('audit.member', '{id,user_id,member_id,email,role}', '{}');
 
--- The number of rows of a user by table. Members are few, and are counted when they are asked for.
-CREATE VIEW usage AS
-SELECT user_id, counted, sum(total)::bigint AS total FROM usage_parts GROUP BY user_id, counted
- UNION ALL
-SELECT user_id, 'members', count(*) FROM members GROUP BY user_id;
-
 -- Members, with their names, and invitations.
 CREATE VIEW member_records AS
 SELECT m.*, m.created AS date, m.member_id AS "user", coalesce(u.username, m.email) AS name,
@@ -977,12 +971,16 @@ CREATE TABLE utm_templates (
 
 CREATE TRIGGER change_version BEFORE UPDATE ON utm_templates FOR EACH ROW
     WHEN (OLD.* IS DISTINCT FROM NEW.*) EXECUTE FUNCTION change_version();
-CREATE TRIGGER count_rows_on_insert AFTER INSERT ON utm_templates
-    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_added_rows();
-CREATE TRIGGER count_rows_on_delete AFTER DELETE ON utm_templates
-    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_deleted_rows();
 CREATE TRIGGER note_events AFTER INSERT OR UPDATE OR DELETE ON utm_templates
     FOR EACH ROW EXECUTE FUNCTION note_events('utm');
+
+-- The number of rows of a user by table. Members and UTM templates are few, and are counted when they are asked for.
+CREATE VIEW usage AS
+SELECT user_id, counted, sum(total)::bigint AS total FROM usage_parts GROUP BY user_id, counted
+ UNION ALL
+SELECT user_id, 'members', count(*) FROM members GROUP BY user_id
+ UNION ALL
+SELECT user_id, 'utm_templates', count(*) FROM utm_templates GROUP BY user_id;
 
 CREATE TABLE pixels (
     LIKE resources INCLUDING ALL,

@@ -5,7 +5,7 @@ import re
 from tests.conftest import ROOT
 from tests.support.factories import Sql
 
-MOST = 86
+MOST = 84
 TRIGGER = re.compile(r"^CREATE (?:CONSTRAINT )?TRIGGER (\w+)\s.*?\sON (\w+)", re.MULTILINE | re.DOTALL)
 TABLE = re.compile(r"^CREATE (?:UNLOGGED )?TABLE (\w+)", re.MULTILINE)
 STORED = "SELECT tgname AS name, tgrelid::regclass::text AS table FROM pg_trigger WHERE NOT tgisinternal"
