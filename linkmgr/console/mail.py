@@ -96,9 +96,7 @@ def _read(token: str) -> tuple[str, str]:
 
 
 def _page(email: str, problem: str = "") -> ResponseReturnValue:
-    status = (
-        HTTPStatus.OK if email and not problem else HTTPStatus.GONE if not email else HTTPStatus.BAD_REQUEST
-    )
+    status = HTTPStatus.GONE if not email else HTTPStatus.BAD_REQUEST if problem else HTTPStatus.OK
     return render_template("new_email.html", email=email, problem=problem), status
 
 
