@@ -297,8 +297,8 @@ def test_the_host_of_the_service_can_have_them(own: Flask, register: Callable[..
     plain = add(client, "statistics")
     assert client.put(f"/api/url/{plain}/update", {"domain": ""}).status_code == 200
     branded = add(client, "login/now")
-    for changes in ({"domain": ""}, {"domain": "", "custom": "c/x"}):
-        answer = client.put(f"/api/url/{branded}/update", changes).get_json()
+    for sent in ({"domain": ""}, {"domain": "", "custom": "c/x"}):
+        answer = client.put(f"/api/url/{branded}/update", sent).get_json()
         assert "reserved" in answer["message"] or answer["code"] == "alias_reserved"
     assert client.put(f"/api/url/{link_id}/update", {"custom": "c/x"}).get_json()["code"] == "alias_reserved"
     for alias in ("a.b", "\u00fcml\u00e4ut"):
