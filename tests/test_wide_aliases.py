@@ -292,8 +292,8 @@ def test_the_host_of_the_service_can_have_them(own: Flask, register: Callable[..
     for alias in ("statistics/x", "avatar/x", "c/x"):  # hidden by pages that branded domains do not have
         moved = add(client, alias)
         assert client.put(f"/api/url/{moved}/update", {"domain": ""}).get_json()["code"] == "alias_reserved"
-        changes = {"ids": [moved], "data": {"domain": ""}}
-        assert client.put("/api/urls/bulk", changes).get_json()["results"][0]["code"] == "alias_reserved"
+        many = {"ids": [moved], "data": {"domain": ""}}
+        assert client.put("/api/urls/bulk", many).get_json()["results"][0]["code"] == "alias_reserved"
     plain = add(client, "statistics")
     assert client.put(f"/api/url/{plain}/update", {"domain": ""}).status_code == 200
     branded = add(client, "login/now")
