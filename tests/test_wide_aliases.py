@@ -112,9 +112,11 @@ def test_where_they_are_not_allowed_nothing_has_changed(alice: Client, alias: st
 
 def test_a_domain_of_another_user_is_as_unknown_as_any(alice: Client, bob: Client) -> None:
     bob.add("/api/domain/add", {"domain": f"https://{HOST}", "widealiases": True})
-    sent = {"url": PAGE, "custom": "a/b"}
-    codes = [alice.post("/api/url/add", sent | {"domain": domain}).get_json()["code"] for domain in (HOST, f"x.{HOST}")]
-    assert codes == ["domain_unknown"] * 2
+    for alias, code in (("a/b", "domain_unknown"), ("a//b", "invalid")):
+        sent = {"url": PAGE, "custom": alias}
+        answers = [alice.post("/api/url/add", sent | {"domain": domain}).get_json() for domain in (HOST, f"x.{HOST}")]
+        assert {answer["code"] for answer in answers} == {code}
+        assert answers[0]["message"] == answers[1]["message"]
 
 
 @pytest.mark.usefixtures("domain")

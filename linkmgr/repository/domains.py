@@ -46,7 +46,7 @@ def add(user_id: int, members: Row) -> Row:
                     %(user_id)s, split_part(%(domain)s, '://', 1), split_part(%(domain)s, '://', 2),
                     %(redirectroot)s, %(redirect404)s, %(brandname)s, %(brandlogo)s, %(brandcolor)s,
                     coalesce(%(forwardquery)s, false), coalesce(%(clickid)s, false), coalesce(%(ignorecase)s, false),
-                    coalesce(%(widealiases)s, false),                    store_logo(%(user_id)s, %(logo)s),
+                    coalesce(%(widealiases)s, false), store_logo(%(user_id)s, %(logo)s),
                     CASE WHEN %(is_checked)s THEN now() END)
             RETURNING *)
         SELECT *, version::text
@@ -113,9 +113,17 @@ def prepare_own_host() -> None:
         )
 
 
-def has_wide_aliases(host: str) -> bool:
-    """Return True if aliases on a branded domain can have `/`, `.` and letters of any script."""
-    domain = row("SELECT widealiases FROM domains WHERE host = %(host)s", host=host)
+def has_wide_aliases(user_id: int | None, host: str) -> bool:
+    """Return True if aliases on a domain of the user, or of None anyone, can have `/`, `.` and
+    letters of any script."""
+    domain = row(
+        """
+        SELECT widealiases FROM domains
+         WHERE user_id = coalesce(%(user_id)s, user_id) AND host = %(host)s
+        """,
+        user_id=user_id,
+        host=host,
+    )
     return bool(domain and domain["widealiases"])
 
 

@@ -46,7 +46,7 @@ from linkmgr.core.fields.resource import (
 from linkmgr.core.fields.shapes import object_of
 from linkmgr.core.fields.urls import MAX_URL
 from linkmgr.core.web import passwords
-from linkmgr.core.web.request import default_domain, warn
+from linkmgr.core.web.request import default_domain, user_id, warn
 from linkmgr.repository import domains, links
 from linkmgr.visits import audience
 from linkmgr.visits.rules import MAX_RULES, Rules
@@ -80,7 +80,7 @@ class LinkAlias(Alias):
         return None
 
     def is_allowed(self, host: str) -> bool:
-        return domains.has_wide_aliases(host)
+        return domains.has_wide_aliases(user_id(), host)
 
 
 class LinkBody(Body):
