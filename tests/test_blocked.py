@@ -141,6 +141,17 @@ def test_a_blocked_link_stays_so_in_the_bin_and_without_the_database(
     assert link.ask().status_code == 410
 
 
+def test_statistics_of_a_link_to_a_blocked_host_are_not_public(
+    alice: Client, located: Flask, short: Make, block: Block
+) -> None:
+    link = short(url="https://evil.example/")
+    page = alice.put(f"/api/url/{link.id}/public", {"public": True}).get_json()["data"]["url"]
+    statuses = [located.test_client().get(page).status_code]
+    block("evil.example")
+    statuses.append(located.test_client().get(page).status_code)
+    assert statuses == [200, 404]
+
+
 def test_pages_show_no_urls_on_blocked_hosts(alice: Client, located: Flask, block: Block) -> None:
     splash = alice.add("/api/splash/add", {"name": "Soon", "link": BELOW, "banner": BELOW})
     overlay = alice.add("/api/overlay/add", {"name": "Sale", "type": "image", "message": BELOW, "link": BELOW})

@@ -7,6 +7,7 @@ from linkmgr.core import keys
 from linkmgr.core.database.statements import Row, row, run
 from linkmgr.core.errors import existing
 from linkmgr.core.settings import settings
+from linkmgr.visits.blocked import blocked
 
 MANY = 100  # links of a campaign, whose figures take long
 
@@ -75,10 +76,11 @@ def change(user_id: int, *, link_id: int | None = None, campaign_id: int | None 
 
 def find(token: str) -> Row | None:
     """Return what a page shows, or None. It is `large` if its figures take long. A link that an
-    administrator has blocked has none, nor has a user who is suspended with `all`."""
-    return row(
+    administrator has blocked, by itself or by the host of its target, has none, nor has a user who
+    is suspended with `all`."""
+    page = row(
         """
-        SELECT p.*, u.timezone, d.domain, l.alias, coalesce(c.name, l.metatitle) AS title,
+        SELECT p.*, u.timezone, d.domain, l.alias, l.url, coalesce(c.name, l.metatitle) AS title,
                (SELECT count(*) FROM (SELECT FROM links i
                                        WHERE i.campaign = p.campaign_id LIMIT %(many)s) first)
                    = %(many)s AS large
@@ -92,3 +94,4 @@ def find(token: str) -> Row | None:
         token=token,
         many=MANY,
     )
+    return page if page and not blocked().has_host(page["url"] or "") else None
