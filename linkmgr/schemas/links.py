@@ -137,8 +137,7 @@ class Link(Resource):
     custom = member(
         LinkAlias(allow_empty=True),
         "The alias: the last part of the short URL, unique on its domain, where upper and lower case "
-        "differ unless it has `ignorecase`. With `widealiases`, it can have `/`, `.` and "
-        "letters of any script. Without `custom`, the service generates 8 characters.",
+        "differ unless it has `ignorecase`. Without it, the service generates 8 characters.",
         "summer",
         label="Alias",
         shown=DETAIL,
@@ -414,7 +413,7 @@ class Link(Resource):
     )
     extrapath = member(
         Boolean(),
-        "Adds what follows the alias in the path of the short URL to that of the target: see Targets and rules.",
+        "Adds what follows the alias in the path of the short URL to that of the target.",
         False,
         label="Add the rest of the path to the target",
         default=False,
