@@ -427,7 +427,7 @@ CREATE TRIGGER note_audit AFTER INSERT OR DELETE OR UPDATE OF name, secret, reco
 CREATE FUNCTION has_codes(owner bigint) RETURNS boolean LANGUAGE sql STABLE
 RETURN EXISTS (SELECT FROM factors WHERE user_id = owner AND method = 'codes' AND counter IS NOT NULL);
 
--- What users got an e-mail message about, which they get once.
+-- The subjects of e-mail messages that users get once, such as a key that expires.
 CREATE TABLE mailed (
     user_id bigint      NOT NULL REFERENCES users ON DELETE CASCADE,
     about   text        NOT NULL,  -- such as a key with its end, or a limit with its month
@@ -2210,8 +2210,8 @@ CREATE TABLE visitors (
     PRIMARY KEY (tracked_id, visitor)
 );
 
--- What visitors did after their visit at `click`, which finds the visit. The labels are copied from it, so that statistics
--- remain when it is deleted, and are NULL until it is stored.
+-- Actions of visitors after their visit at `click`, which finds the visit. The labels are copied from it, so that
+-- statistics remain when it is deleted, and are NULL until it is stored.
 CREATE TABLE conversions (
     LIKE resources INCLUDING ALL,  -- `created` is the time of the conversion
     tracked_id bigint      NOT NULL,
