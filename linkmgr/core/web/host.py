@@ -62,8 +62,7 @@ class Paths(MapAdapter):
         return (rule if return_rule else rule.endpoint), arguments
 
     def _match_wide(self, *, return_rule: bool) -> Any:
-        """Return None for other methods, too: those paths were unknown before there were such
-        aliases."""
+        """Return the route of a wide alias, or of a path behind one, or None."""
         path = self.path_info.removesuffix("/")
         first, _, rest = self.path_info[1:].partition("/")
         rule, arguments = self._find(path) or self._find_rest(first, rest) or (None, {})
