@@ -102,7 +102,6 @@ def test_paths_that_are_asked_often_survive_a_flood_of_others(
 ) -> None:
     monkeypatch.setattr("linkmgr.features.missing_paths.paths._MAX_COUNTED", 40)
     monkeypatch.setattr(repository, "MAX_PATHS", 20)
-    monkeypatch.setattr(MissingPaths, "start", lambda _: None)  # only the test stores
     for number in range(150):
         for _ in range(times):
             ask(app, f"/{secrets.token_hex(4)}")
@@ -118,6 +117,13 @@ def test_paths_that_are_asked_often_survive_a_flood_of_others(
     assert counted["/winter"] == 1
     assert len(counted) <= 21
     assert sum(counted.values()) == 150 * times + 31
+
+
+def test_a_process_stores_what_it_counted_when_it_stops(app: Flask, alice: Client, domain: int) -> None:
+    counter = MissingPaths(app)
+    counter.add(domain, "/sumer")
+    counter.stop()
+    assert found(alice, domain) == {"/sumer": 1}
 
 
 def test_old_days_are_neither_listed_nor_kept(app: Flask, alice: Client, domain: int, sql: Sql) -> None:

@@ -96,3 +96,4 @@ def _empty(request: pytest.FixtureRequest) -> Iterator[None]:
         app: Flask = request.getfixturevalue("app")
         with app.app_context():
             statements.database().execute("SELECT 1", {}, idempotent=True, prelude=emptying)
+        app.extensions["linkmgr_missing_paths"]._counts.clear()
