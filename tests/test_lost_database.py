@@ -3,6 +3,7 @@
 import socket
 import time
 from collections.abc import Callable, Iterator
+from threading import Event, Thread
 from typing import Any
 from urllib.parse import urlencode
 
@@ -11,7 +12,7 @@ import pytest
 from flask import Flask
 from psycopg2.extensions import parse_dsn
 
-from linkmgr.core.database import statements
+from linkmgr.core.database import deadlines, statements
 from linkmgr.core.database.statements import Database
 from tests.conftest import Client
 from tests.support.races import at_once
@@ -136,3 +137,23 @@ def test_health_does_not_wait_for_each_host_that_hangs(
     assert {status for status, _ in answers} == {503}
     assert max(seconds for _, seconds in answers) < 3.5  # libpq waits for two seconds for each
     wait_until(lambda: check(0)[0] == 200)
+
+
+def test_connections_that_are_made_at_once_share_one_thread_for_deadlines(monkeypatch: pytest.MonkeyPatch) -> None:
+    start, begun, is_over = Thread.start, [], Event()
+
+    def check() -> None:
+        begun.append(1)
+        is_over.wait()
+
+    def start_slowly(thread: Thread) -> None:
+        if thread.daemon:
+            time.sleep(0.05)  # meanwhile the others look for one
+        start(thread)
+
+    monkeypatch.setattr(deadlines, "_thread", Thread())
+    monkeypatch.setattr(deadlines, "_check", check)
+    monkeypatch.setattr(Thread, "start", start_slowly)
+    at_once(8, lambda _: deadlines.start(), threads=8)
+    is_over.set()
+    assert begun == [1]

@@ -23,7 +23,7 @@ _CHECK_SECONDS = 0.1
 _RECONNECT_SECONDS = 0.2  # between two attempts
 _SLOW_SECONDS = 1.5  # to fail to connect; a server that is stopped refuses at once
 _running: dict[Connection, float] = {}  # deadlines by time.monotonic()
-_shutting = threading.Lock()
+_shutting, _starting = threading.Lock(), threading.Lock()
 _thread = threading.Thread()
 
 
@@ -53,9 +53,10 @@ class Deadline:
 def start() -> None:
     """Start the thread, unless this process has it. A thread does not survive a fork."""
     global _thread  # noqa: PLW0603 - one thread for all databases
-    if not _thread.is_alive():
-        _thread = threading.Thread(target=_check, daemon=True)
-        _thread.start()
+    with _starting:
+        if not _thread.is_alive():
+            _thread = threading.Thread(target=_check, daemon=True)
+            _thread.start()
 
 
 def _check() -> None:
