@@ -2239,7 +2239,7 @@ CREATE TRIGGER count_rows_on_delete AFTER DELETE ON conversions
 
 -- Return the labels of the visit of a link at this time and its visitor, or nothing. In plpgsql to be planned once.
 CREATE FUNCTION visit_at(link bigint, click timestamptz) RETURNS TABLE (labels jsonb, visitor bytea)
-LANGUAGE plpgsql STABLE AS $$
+LANGUAGE plpgsql STABLE SET enable_seqscan = off AS $$
 BEGIN
     RETURN QUERY
     SELECT (SELECT coalesce(jsonb_object_agg(dimension, label), '{}')
@@ -2255,7 +2255,7 @@ END $$;
 -- an experiment are of visits from its start to that of the next. In plpgsql to be planned once.
 CREATE FUNCTION link_conversions(owner bigint, link bigint, of_event text)
 RETURNS TABLE (of_all boolean, number integer, variant text, currency text, conversions bigint, converted bigint, value float8)
-LANGUAGE plpgsql STABLE AS $$
+LANGUAGE plpgsql STABLE SET enable_seqscan = off AS $$
 #variable_conflict use_column
 BEGIN
     RETURN QUERY
@@ -2267,8 +2267,9 @@ BEGIN
            count(DISTINCT coalesce(visitor, click::text::bytea)) FILTER (WHERE number IS NOT NULL),
            coalesce(sum(value), 0)::float8
       FROM (SELECT number, labels ->> 'variant' AS variant, c.currency, visitor, click, value
-              FROM conversions c LEFT JOIN spans ON click >= started AND click < until
-             WHERE c.user_id = owner AND tracked_id = link AND (of_event IS NULL OR event = of_event)) own
+              FROM (SELECT * FROM conversions WHERE tracked_id = link OFFSET 0) c  -- not by an index of the user
+              LEFT JOIN spans ON click >= started AND click < until
+             WHERE c.user_id = owner AND (of_event IS NULL OR event = of_event)) own
      GROUP BY GROUPING SETS ((), (currency), (number, variant), (number, variant, currency))
      ORDER BY currency;
 END $$;
@@ -2282,26 +2283,32 @@ RETURN jsonb_build_object('id', c.id, 'link', c.tracked_id, 'event', c.event, 'o
 -- Return when a visitor of a link, who may have had any of these digests, was last seen. In plpgsql to be planned once.
 CREATE FUNCTION last_seen(link bigint, digests text[]) RETURNS timestamptz LANGUAGE plpgsql STABLE AS $$
 BEGIN
-    RETURN (SELECT max(seen)
-              FROM unnest(digests) AS digest
-              JOIN visitors v ON v.tracked_id = link AND v.visitor = decode(digest, 'hex'));
+    RETURN (SELECT max((SELECT seen FROM visitors WHERE tracked_id = link AND visitor = decode(digest, 'hex')))
+              FROM unnest(digests) AS digest);
 END $$;
 
--- Return the conversion that a user has of the same event and order, or of the same event, order and click of a link if
--- there is no order id. In plpgsql to be planned once.
-CREATE FUNCTION same_conversion(owner bigint, link bigint, visited timestamptz, of_event text, of_order text)
-RETURNS TABLE (id bigint, source text) LANGUAGE plpgsql STABLE AS $$
+-- Return the conversion that a user has of the same event and order, or of the same event and click of a link if there is no
+-- order id, and in `so_far` how many of a source the click has. In plpgsql to be planned once. While statistics are missing
+-- or tell of few rows, other indexes of the table seem as good as the unique ones, and each report would read all conversions
+-- of its link. Without sorting, only the unique ones have the order.
+CREATE FUNCTION same_conversion(owner bigint, link bigint, visited timestamptz, of_event text, of_order text, of_source text,
+                                OUT id bigint, OUT source text, OUT so_far bigint)
+LANGUAGE plpgsql STABLE SET enable_sort = off AS $$
 #variable_conflict use_column
 BEGIN
-    RETURN QUERY
-    SELECT id, source
-      FROM conversions
-     WHERE user_id = owner AND event = of_event AND order_id = of_order AND order_id <> ''  -- as the index has
-     UNION ALL
-    SELECT id, source
-      FROM conversions
-     WHERE (tracked_id, click, event, order_id) = (link, visited, of_event, of_order)
-     LIMIT 1;
+    SELECT count(*) FILTER (WHERE source = of_source), min(id) FILTER (WHERE event = of_event AND order_id = of_order),
+           min(source) FILTER (WHERE event = of_event AND order_id = of_order)
+      INTO so_far, id, source
+      FROM (SELECT * FROM conversions WHERE tracked_id = link AND click = visited ORDER BY event, order_id) clicked;
+    IF of_order <> '' THEN
+        SELECT id, source
+          INTO id, source
+          FROM (SELECT * FROM conversions
+                 WHERE user_id = owner AND event = of_event AND order_id >= of_order AND order_id <> ''  -- as the index has
+                 ORDER BY order_id
+                 LIMIT 1) following
+         WHERE order_id = of_order;
+    END IF;
 END $$;
 
 -- Store conversions of links of a user, or of any user without an owner, then all of one link. Return the outcome of each,
@@ -2311,7 +2318,7 @@ END $$;
 -- those of an account that is `restored`. What a key reports replaces what a page, as anybody may send it, has reported of
 -- the same order. The lock makes the bounds exact.
 CREATE FUNCTION add_conversions(owner bigint, sent jsonb, days integer, of_click integer, most bigint, restored boolean)
-RETURNS TABLE (result text, id bigint) LANGUAGE plpgsql AS $$
+RETURNS TABLE (result text, id bigint) LANGUAGE plpgsql SET enable_seqscan = off AS $$
 #variable_conflict use_column
 BEGIN
     PERFORM pg_advisory_xact_lock('conversions'::regclass::oid::integer, hashint8(
@@ -2321,15 +2328,15 @@ BEGIN
         SELECT s.*, l.user_id, coalesce(s.click, last_seen(s.link, visitors)) AS visited,
                least(coalesce(s.at, now()), now()) AS reported,
                CASE WHEN s.problem <> '' OR s.value IS NULL OR s.source = 'key' OR restored THEN s.problem
-                    WHEN u.page_value IS NULL THEN 'not_allowed'
-                    WHEN s.value > u.page_value THEN 'too_large' ELSE '' END AS refused_value
+                    WHEN page_value IS NULL THEN 'not_allowed'
+                    WHEN s.value > page_value THEN 'too_large' ELSE '' END AS refused_value
           FROM ROWS FROM (jsonb_to_recordset(sent) AS (
                    link bigint, click timestamptz, visitors text[], at timestamptz, event text, order_id text,
                    value numeric, currency text, source text, problem text, labels jsonb))
                WITH ORDINALITY AS s (link, click, visitors, at, event, order_id, value, currency, source, problem,
                                      labels, number)
-          LEFT JOIN links l ON l.id = s.link AND l.user_id = coalesce(owner, l.user_id)
-          LEFT JOIN users u ON u.id = l.user_id),
+          LEFT JOIN LATERAL (SELECT user_id, page_value FROM links l JOIN users u ON u.id = user_id
+                              WHERE l.id = s.link AND user_id = coalesce(owner, user_id) OFFSET 0) l ON true),
     judged AS MATERIALIZED (
         SELECT r.*, same.id AS replaced,
                CASE WHEN user_id IS NULL AND click IS NULL THEN 'no_link'
@@ -2337,19 +2344,17 @@ BEGIN
                     WHEN reported > visited + make_interval(days => days) THEN 'too_late'
                     WHEN same.source IN ('key', r.source) THEN 'duplicate'
                     WHEN dense_rank() OVER (PARTITION BY link, visited, same.source ORDER BY event, order_id)
-                         + (SELECT count(*) FROM conversions c
-                             WHERE c.tracked_id = link AND c.click = visited AND c.source = r.source) > of_click
-                         AND NOT restored
+                         + so_far > of_click AND NOT restored
                       OR row_number() OVER (PARTITION BY same.source ORDER BY number)
                          + coalesce((SELECT total FROM public.usage o
                                       WHERE o.user_id = r.user_id AND counted = 'conversions'), 0) > most
                     THEN 'too_many' END AS refusal
           FROM resolved r
-          LEFT JOIN LATERAL same_conversion(user_id, link, visited, event, order_id) same ON true),
+          LEFT JOIN LATERAL same_conversion(user_id, link, visited, event, order_id, r.source) same ON true),
     gone AS (
-        DELETE FROM conversions c USING judged
-         WHERE c.id = replaced AND refusal IS NULL
-           AND EXISTS (SELECT FROM links l WHERE l.id = c.tracked_id)  -- that a limited key sees
+        DELETE FROM conversions c
+         WHERE c.id = ANY (ARRAY(SELECT replaced FROM judged WHERE refusal IS NULL))
+           AND EXISTS (SELECT FROM links l WHERE l.id = c.tracked_id OFFSET 0)  -- that a limited key sees
         RETURNING c.id),
     added AS (
         INSERT INTO conversions AS c (user_id, tracked_id, click, created, event, order_id, value, currency, source,

@@ -64,9 +64,11 @@ def _count(owner: Owner, **query: Any) -> list[Row]:
                     SELECT stored.*
                       FROM unnest(%(tracked_ids)s::bigint[]) AS tracked (id),
                            LATERAL (SELECT * FROM conversions
-                                     WHERE tracked_id = tracked.id AND user_id = %(user_id)s
+                                     WHERE tracked_id = tracked.id
                                        AND created >= %(since)s::timestamptz
-                                       AND created < %(until)s::timestamptz) stored) found
+                                       AND created < %(until)s::timestamptz
+                                    OFFSET 0) stored  -- not by an index of the user
+                     WHERE user_id = %(user_id)s) found
              WHERE (%(event_in)s::text[] IS NULL OR lower(event) = ANY (%(event_in)s::text[]))
                AND (%(event_out)s::text[] IS NULL OR lower(event) <> ALL (%(event_out)s::text[]))
                AND (%(currency_in)s::text[] IS NULL
