@@ -100,7 +100,11 @@ def test_who_wants_privacy_gets_no_click_id_and_is_not_counted(
     ("columns", "expected"),
     [
         ({"url": "https://e.org/#top"}, "https://e.org/?lm_click={}#top"),
+        ({"url": "https://e.org/?#top"}, "https://e.org/?lm_click={}#top"),
+        ({"url": "https://e.org/?a=1#top"}, "https://e.org/?a=1&lm_click={}#top"),
         ({"url": "https://e.org/?a=1&lm_click=old"}, "https://e.org/?a=1&lm_click={}"),
+        ({"url": "https://e.org/?lm%5Fclick=old&a=1"}, "https://e.org/?a=1&lm_click={}"),
+        ({"url": f"https://e.org/{'x' * 2001}"}, f"https://e.org/{'x' * 2001}"),
         ({"parameters": [["b", "2"]]}, "https://example.com/page?b=2&lm_click={}"),
         ({"clickid": False}, "https://example.com/page"),
     ],

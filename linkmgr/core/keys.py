@@ -58,23 +58,26 @@ def serializer(salt: str) -> URLSafeTimedSerializer:
 
 
 @cache
-def _mac_key(secret: str, salt: str) -> bytes:
-    return HKDF(hashes.SHA256(), length=32, salt=None, info=salt.encode()).derive(secret.encode())
+def _keyed(secret: str, salt: str, size: int) -> hashlib.blake2b:
+    key = HKDF(hashes.SHA256(), length=32, salt=None, info=salt.encode()).derive(secret.encode())
+    return hashlib.blake2b(key=key, digest_size=size)
+
+
+def _mac(secret: str, salt: str, message: bytes, size: int) -> bytes:
+    keyed = _keyed(secret, salt, size).copy()
+    keyed.update(message)
+    return keyed.digest()
 
 
 def mac(salt: str, message: bytes, size: int) -> bytes:
     """Return a keyed digest of `size` bytes, for a text that has no room for a whole signature: who
     tries to forge one succeeds once in 256 ** size tries."""
-    key = _mac_key(this_app().config["SECRET_KEY"], salt)
-    return hashlib.blake2b(message, key=key, digest_size=size).digest()
+    return _mac(this_app().config["SECRET_KEY"], salt, message, size)
 
 
 def is_mac(salt: str, message: bytes, sent: bytes) -> bool:
     """Return True if a digest was made with one of the secrets."""
-    digests = (
-        hashlib.blake2b(message, key=_mac_key(secret, salt), digest_size=len(sent)).digest()
-        for secret in _signing()
-    )
+    digests = (_mac(secret, salt, message, len(sent)) for secret in _signing())
     return any(hmac.compare_digest(digest, sent) for digest in digests)
 
 

@@ -174,6 +174,17 @@ def with_query(url: str, query: str) -> str:
     return merged if len(merged) <= MAX_URL else url
 
 
+def with_parameter(url: str, name: str, value: str) -> str:
+    """Return the URL with a parameter that needs no encoding, as `with_query` does, but in a third
+    of the time if no other one can have its name."""
+    base, mark, fragment = url.partition("#")
+    path, _, own = base.partition("?")
+    if name in own or "%" in own:
+        return with_query(url, f"{name}={value}")
+    extended = f"{path}?{own}{own and '&'}{name}={value}{mark}{fragment}"
+    return extended if len(extended) <= MAX_URL else url
+
+
 def _merged(url: str, query: str) -> str:
     """Return the URL with a query, whose values replace those of equal names."""
     base, mark, fragment = url.partition("#")

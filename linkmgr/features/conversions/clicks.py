@@ -48,4 +48,4 @@ def read(text: str) -> Click | None:
 def add(url: str, link_id: int, at: float) -> str:
     """Return a target with the id of the visit of a link. A URL that would be too long stays as it
     is."""
-    return targets.with_query(url, f"{settings().click_parameter}={click_id(link_id, at)}")
+    return targets.with_parameter(url, settings().click_parameter, click_id(link_id, at))
