@@ -64,7 +64,7 @@ def test_conversions_are_counted_by_each_pair_of_dimensions(app: Flask, alice: C
             assert answer["counted"] == len(batch)
         for n in range(REPORTS // 3, REPORTS * 2 // 3):
             report = reports.of_page(
-                sold[n][1] | {"value": f"{sold[n][1]['value']:.2f}".replace(".", ",")}, reports.of_click(ids[n])
+                sold[n][1] | {"value": f"{sold[n][1]['value']:.2f}".replace(".", ",")}, clicks.read(ids[n])
             )
             assert conversions.add(alice.id, [report], by_page=True)[0]["result"] == "counted"
         for n in range(REPORTS * 2 // 3, REPORTS):

@@ -41,7 +41,7 @@ def conversions_page() -> str:
 
 @bp.get("/conversions.csv")
 def conversions_csv() -> ResponseReturnValue:
-    return handlers.download(g.user_id)
+    return handlers.download(g.user_id, form="csv")
 
 
 @bp.get("/conversions/<id:row_id>")
@@ -101,14 +101,13 @@ def conversions_import() -> ResponseReturnValue:
         upload = uploads.receive()
         if response := require_session():  # it may have ended while the file arrived
             return response
-        outcomes = reports.of_file(g.user_id, upload)
+        counted, failed = reports.of_file(g.user_id, upload)
     except AppError as error:
         return _back(error.message, "error")
-    failed = [outcome for outcome in outcomes if outcome["result"] != reports.COUNTED]
     for outcome in failed[:3]:
         flash(
             f"Line {outcome['line']}: {outcome.get('message') or outcome['result'].replace('_', ' ')}.",
             "error",
         )
     others = f", {len(failed):,} not" if failed else ""
-    return _back(f"{charts.count(len(outcomes) - len(failed), 'conversion')} imported{others}.")
+    return _back(f"{charts.count(counted, 'conversion')} imported{others}.")

@@ -18,7 +18,7 @@ from linkmgr.core.errors import AppError
 from linkmgr.core.feature import has_feature
 from linkmgr.core.fields.bodies import load, problems
 from linkmgr.core.fields.urls import link_name
-from linkmgr.core.web import csv, streams
+from linkmgr.core.web import streams
 from linkmgr.features.bulk import changes, moves
 from linkmgr.features.exports import handlers as export
 from linkmgr.features.utm import repository as utm
@@ -154,7 +154,7 @@ def links_change() -> ResponseReturnValue:
     plans.require_exports(g.user_id)
     user_id = g.user_id
     rows = (queries.selected(user_id, some) for some in _batches(user_id, ids, link_list.conditions(query)))
-    return streams.download(streams.encode("csv", _columns(), rows), csv.MIMETYPE, "links.csv")
+    return streams.export("links", _columns(), rows, "csv")
 
 
 def _change(action: str, ids: list[int], query: Row, filters: link_list.Filters) -> ResponseReturnValue:

@@ -9,7 +9,7 @@ from linkmgr.console.stored_forms import StoredForm
 from linkmgr.core.database.statements import Row
 from linkmgr.core.database.tables import BATCH
 from linkmgr.core.fields.query import page_number
-from linkmgr.core.web import csv, streams
+from linkmgr.core.web import streams
 from linkmgr.features.exports import handlers as export
 from linkmgr.repository import overlay, plans
 from linkmgr.schemas.overlay import OVERLAYS, answer_columns
@@ -60,9 +60,7 @@ def overlay_answers_csv(row_id: int) -> Response:
     names = {name: "" for batch in _answers(row_id) for row in batch for name in row}
     columns: export.Columns = {zoned("time"): lambda row: in_zone(row["date"])}
     columns |= {name: lambda row, name=name: row.get(name) for name in answer_columns([names])}  # type: ignore[misc]
-    return streams.download(
-        streams.encode("csv", columns, _answers(row_id)), csv.MIMETYPE, f"answers-{row_id}.csv"
-    )
+    return streams.export(f"answers-{row_id}", columns, _answers(row_id), "csv")
 
 
 def _answers(row_id: int) -> Iterator[list[Row]]:

@@ -245,8 +245,8 @@ def _visits_csv(what: str, row_id: int) -> ResponseReturnValue:
     read = partial(visit_list.index, g.user_id, row_id, what=what, limit=BATCH, bots=[False])
     first = read(after=None)  # raises not_found
     time = {zoned("time"): lambda visit: in_zone(visit["time"][: len("2026-11-21 09:30:00")])}
-    chunks = streams.encode("csv", time | export.columns(tuple(BY_NAME)), _visits(read, first))
-    return streams.download(chunks, csv.MIMETYPE, "statistics-visits.csv")
+    columns = time | export.columns(tuple(BY_NAME))
+    return streams.export("statistics-visits", columns, _visits(read, first), "csv")
 
 
 def _visits(read: Callable[..., VisitPage], page: VisitPage) -> Iterator[list[Row]]:

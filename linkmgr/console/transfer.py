@@ -143,11 +143,7 @@ def import_delete(row_id: int) -> Response:
 def export_links() -> Response:
     plans.require_exports(g.user_id)
     batches = in_batches(LINKS.exported, g.user_id)
-    chunks, name = (
-        streams.encode("csv", OF_LINKS.columns, batches),
-        f"links-{datetime.now(g.zone):%Y-%m-%d}.csv",
-    )
-    return streams.download(chunks, "text/csv", name)
+    return streams.export(f"links-{datetime.now(g.zone):%Y-%m-%d}", OF_LINKS.columns, batches, "csv")
 
 
 @bp.get("/export/account.zip")

@@ -10,11 +10,13 @@ import orjson
 from flask import Response, current_app, has_request_context, request, stream_with_context
 
 from linkmgr.core.errors import AppError
+from linkmgr.core.fields.query import Parameter, query_choice
 from linkmgr.core.web import csv, pool
 from linkmgr.core.web.responses import ok
 
 Row = dict[str, Any]
 FORMATS = {"csv": csv.MIMETYPE, "json": "application/json", "jsonl": "application/x-ndjson"}
+FORMAT = Parameter("The type of the file.", selects_media=True)
 BUSY = ("export_busy", "own_export_busy")  # codes of errors
 # The first one is sent without a preference.
 _ACCEPTED = {"application/json": "json"} | {mimetype: form for form, mimetype in FORMATS.items()}
@@ -85,6 +87,14 @@ def download(chunks: Generator[bytes], mimetype: str, name: str) -> Response:
     response = _respond(chunks, csv.CONTENT_TYPE if mimetype == csv.MIMETYPE else mimetype)
     response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
+
+
+def export(
+    name: str, columns: dict[str, Callable[[Row], Any]], batches: Iterable[list[Row]], form: str | None = None
+) -> Response:
+    """Download rows in a form, or without one in that of the parameter `format` or of Accept."""
+    form = form or query_choice("format", tuple(FORMATS)) or preferred()
+    return download(encode(form, columns, batches), FORMATS[form], f"{name}.{form}")
 
 
 def _respond(chunks: Generator[bytes], content_type: str) -> Response:

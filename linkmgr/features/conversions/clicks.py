@@ -9,9 +9,9 @@ of a link in the same microsecond share an id.
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
 
 from linkmgr.core import keys
+from linkmgr.core.database.statements import Row
 from linkmgr.core.settings import settings
 from linkmgr.visits import targets
 
@@ -19,11 +19,7 @@ LENGTH = 24
 _SALT = "linkmgr clicks"
 _LINK, _TIME, _MAC = 5, 7, 6  # bytes
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-class Click(NamedTuple):
-    link: int
-    at: datetime
+_NOTHING = {"link": 0, "click": "-infinity"}  # of no link
 
 
 def click_id(link_id: int, at: float) -> str:
@@ -32,17 +28,18 @@ def click_id(link_id: int, at: float) -> str:
     return urlsafe_b64encode(message + keys.mac(_SALT, message, _MAC)).decode()
 
 
-def read(text: str) -> Click | None:
-    """Return the visit that an id stands for, or None if this service has not made it."""
+def read(text: str) -> Row:
+    """Return the `link` of a visit and its time, `click`, or none if this service has not made the
+    id."""
     try:
         content = urlsafe_b64decode(text.encode("ascii")) if len(text) == LENGTH else b""
     except ValueError:
-        return None
+        return _NOTHING
     message = content[: _LINK + _TIME]
     if len(content) != _LINK + _TIME + _MAC or not keys.is_mac(_SALT, message, content[-_MAC:]):
-        return None
+        return _NOTHING
     at = _EPOCH + timedelta(microseconds=int.from_bytes(message[_LINK:]))
-    return Click(int.from_bytes(message[:_LINK]), at)
+    return {"link": int.from_bytes(message[:_LINK]), "click": at.isoformat()}
 
 
 def add(url: str, link_id: int, at: float) -> str:

@@ -13,7 +13,6 @@ from linkmgr.core.fields.query import (
     PAGING,
     Parameter,
     paging,
-    query_choice,
     query_position,
     query_text,
     row_id,
@@ -29,6 +28,7 @@ from linkmgr.core.web.streams import BUSY
 from linkmgr.features.conversions import experiments, pages, reports, results, schema
 from linkmgr.features.conversions import repository as conversions
 from linkmgr.repository import link_records, plans
+from linkmgr.visits.dimensions import BY_NAME
 
 bp = Blueprint("conversions", __name__, url_prefix="/api")
 
@@ -36,7 +36,7 @@ _RECORDS: dict[str, JsonSchema] = {
     "Conversion": schema.RECORD,
     "ConversionSetup": shapes.object_of(
         clickid=True,
-        page_value=shapes.or_null(shapes.AMOUNT),
+        page_value=schema.AMOUNT,
         image=shapes.own_url("c/u17.signature.gif"),
         script=shapes.own_url("c/u17.signature.js"),
     ),
@@ -67,12 +67,8 @@ _FILTERS = {
     "to": Parameter("Earlier than this time.", parse_time, pattern=TIME, examples=["2026-12-01"]),
 }
 _BOTH = ("own_only", "domains")
-COLUMNS = [*(name for name in schema.RECORD["properties"] if name != "labels"), *results.LABELS]
+COLUMNS = [*(name for name in schema.RECORD["properties"] if name != "labels"), *BY_NAME]
 _CHANGED, _SET = "Conversion has been updated successfully.", "Settings have been updated successfully."
-
-
-def _outcome(outcome: Row) -> Row:
-    return {"counted": outcome["result"] == reports.COUNTED} | outcome
 
 
 @bp.post("/conversions")
@@ -93,7 +89,7 @@ def add(new: Row) -> Json:
     [outcome] = reports.store(user_id(), [new])
     if outcome["result"] == reports.NO_LINK:
         raise AppError("link_unknown")
-    return ok("Conversion has been received.", **_outcome(outcome))
+    return ok("Conversion has been received.", **outcome)
 
 
 @bp.post("/conversions/batch")
@@ -113,7 +109,7 @@ def add_many(new: Row) -> Json:
     `results` has the result of each, in their order. One that is invalid is a 400, and then nothing
     is stored.
     """
-    outcomes = [_outcome(row) for row in reports.store(user_id(), new["conversions"])]
+    outcomes = reports.store(user_id(), new["conversions"])
     return ok(counted=sum(outcome["counted"] for outcome in outcomes), results=outcomes)
 
 
@@ -150,9 +146,7 @@ def import_file() -> Json:
     the first 1000 rows that were not counted, and why. A file has at most {rows:,} rows and
     {mebibytes} MiB.
     """
-    outcomes = reports.of_file(user_id(), uploads.receive())
-    counted = sum(outcome["result"] == reports.COUNTED for outcome in outcomes)
-    failed = [outcome for outcome in outcomes if outcome["result"] != reports.COUNTED]
+    counted, failed = reports.of_file(user_id(), uploads.receive())
     return ok(counted=counted, failed=failed[: schema.MAX_REPORTS])
 
 
@@ -177,7 +171,7 @@ _EXPORT = operation(
     shapes.all_of("ConversionExported", "ConversionExport"),
     errors=(*BUSY, "plan_feature"),
     query={
-        "format": Parameter("The type of the file.", selects_media=True),
+        "format": streams.FORMAT,
         "after": Parameter(
             "Only rows behind this id: the last one of an interrupted export.", **shapes.CURSOR
         ),
@@ -192,8 +186,7 @@ def export() -> Response:
 
     With the labels of their visits.
     """
-    form = query_choice("format", tuple(streams.FORMATS)) or streams.preferred()
-    return download(user_id(), query_position("after"), form)
+    return download(user_id(), query_position("after"))
 
 
 @bp.get("/conversions/export.csv")
@@ -203,21 +196,19 @@ def export_csv() -> Response:
 
     With the labels of their visits.
     """
-    return download(user_id(), query_position("after"))
+    return download(user_id(), query_position("after"), "csv")
 
 
-def download(owner: int, after: int = 0, form: str = "csv") -> Response:
+def download(owner: int, after: int = 0, form: str | None = None) -> Response:
     plans.require_exports(owner)
     columns: dict[str, Callable[[Row], Any]] = {name: itemgetter(name) for name in COLUMNS}
     batches = (list(map(_flat, batch)) for batch in in_batches(conversions.batch, owner, after))
-    return streams.download(
-        streams.encode(form, columns, batches), streams.FORMATS[form], f"conversions.{form}"
-    )
+    return streams.export("conversions", columns, batches, form)
 
 
 def _flat(record: Row) -> Row:
     times = {name: timestamp(record[name]) for name in conversions.TIMES}
-    row = dict.fromkeys(results.LABELS, "") | record.pop("labels") | record | times
+    row = dict.fromkeys(BY_NAME, "") | record.pop("labels") | record | times
     return {name: row[name] for name in COLUMNS}
 
 

@@ -18,7 +18,7 @@ from linkmgr.core.settings import settings
 from linkmgr.core.web import limiter, security_headers
 from linkmgr.core.web import request as web_request
 from linkmgr.core.web.operation import operation
-from linkmgr.features.conversions import reports
+from linkmgr.features.conversions import clicks, reports
 from linkmgr.features.conversions import repository as conversions
 from linkmgr.visits import counting
 
@@ -96,7 +96,7 @@ def _count(token: str, sent: dict[str, Any]) -> None:
         with suppress(AppError, psycopg2.OperationalError, psycopg2.InterfaceError):
             limiter.enforce(f"pixel:{web_request.network()}", RATE, "pages_limited")
             if has_click:
-                visit = reports.of_click(str(click))
+                visit = clicks.read(str(click))
             else:
                 agent, now = request.headers.get("User-Agent", ""), datetime.now(UTC)
                 visit = reports.of_visitor(link_id or 0, web_request.address(), agent, now)

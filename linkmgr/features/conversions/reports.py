@@ -21,13 +21,6 @@ COUNTED, NO_LINK, INVALID = "counted", "no_link", "invalid"
 RESULTS = (COUNTED, "duplicate", "no_visit", "too_late", "too_many", NO_LINK)
 _FIRST = datetime(2000, 1, 1, tzinfo=UTC)  # before any visit
 _HALF = timedelta(days=conversions.DAYS / 2)
-_NOTHING = {"link": 0, "click": "-infinity"}  # of a click id that is not ours: of no link
-
-
-def of_click(text: str) -> Row:
-    """Return what a click id says: a link and the time of its visit."""
-    click = clicks.read(text)
-    return {"link": click.link, "click": click.at.isoformat()} if click else _NOTHING
 
 
 def of_visitor(link_id: int, address: str, agent: str, at: datetime) -> Row:
@@ -63,26 +56,25 @@ def _clean(value: Any) -> str:
 def of_key(report: Row, now: datetime) -> Row:
     at = min(max(datetime.fromisoformat(report["at"]), _FIRST), now) if report["at"] else now
     if report["click"]:
-        visit = of_click(report["click"])
+        visit = clicks.read(report["click"])
     else:
         visit = of_visitor(report["link"], report["ip"], report["agent"], at)
-    own = {name: report[name] for name in ("event", "value", "currency")}
-    return (
-        visit
-        | own
-        | {"order_id": report["order"], "at": at.isoformat(), "source": conversions.KEY, "problem": ""}
-    )
+    own = {name: report[name] for name in ("event", "value", "currency")} | {"order_id": report["order"]}
+    return visit | own | {"at": at.isoformat(), "source": conversions.KEY, "problem": ""}
 
 
 def store(user_id: int, reports: list[Row]) -> list[Row]:
-    """Store what a key reports, and return the `result` of each, and the `id` of what is stored."""
+    """Store what a key reports, and return the `result` of each, whether it was `counted`, and the
+    `id` of what is stored."""
     now = datetime.now(UTC)
-    return conversions.add(user_id, [of_key(report, now) for report in reports])
+    outcomes = conversions.add(user_id, [of_key(report, now) for report in reports])
+    return [{"counted": outcome["result"] == COUNTED} | outcome for outcome in outcomes]
 
 
-def of_file(user_id: int, upload: Upload) -> list[Row]:
-    """Store the rows of a CSV whose first line has the names of members, and return the last `line`
-    of each, its `result`, and the `message` of one that cannot be read."""
+def of_file(user_id: int, upload: Upload) -> tuple[int, list[Row]]:
+    """Store the rows of a CSV whose first line has the names of members. Return how many were
+    counted, and of each other one its last `line`, its `result`, and the `message` if it cannot be
+    read."""
     if upload.size > MAX_BYTES:
         raise AppError("bulk_too_large")
     try:
@@ -99,11 +91,13 @@ def of_file(user_id: int, upload: Upload) -> list[Row]:
     good = [report for _, report in loaded if not isinstance(report, AppError)]
     parts = (good[start : start + MAX_REPORTS] for start in range(0, len(good), MAX_REPORTS))
     outcomes = (outcome for part in parts for outcome in store(user_id, part))
-    return [
+    results = [
         {"line": line, "result": INVALID, "message": report.message} if isinstance(report, AppError)
         else {"line": line, "result": next(outcomes)["result"]}
         for line, report in loaded
     ]  # fmt: skip
+    failed = [row for row in results if row["result"] != COUNTED]
+    return len(results) - len(failed), failed
 
 
 def _load(row: Row) -> Row | AppError:

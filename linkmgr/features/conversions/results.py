@@ -8,9 +8,7 @@ from linkmgr.core.fields.member import JsonSchema
 from linkmgr.features.conversions import pages
 from linkmgr.features.conversions.experiments import NO_DIFFERENCE, TOO_FEW, WINNER, Arm, judge
 from linkmgr.repository import link_records
-from linkmgr.visits.dimensions import BY_NAME
 
-LABELS = tuple(BY_NAME)
 _SHARE: JsonSchema = {"type": ["number", "null"], "minimum": -1, "maximum": 1, "examples": [0.02]}
 _VALUES = shapes.array_of(shapes.object_of(currency="EUR", value=shapes.AMOUNT))
 RECORDS: dict[str, JsonSchema] = {
@@ -66,12 +64,10 @@ def of_link(link: Row, event: str | None = None) -> Row:
 
 
 def _sums(counted: list[Row]) -> Row:
-    values = [
-        {name: row[name] for name in ("currency", "value")} for row in counted if row["currency"] is not None
-    ]
-    total: Row = next((row for row in counted if row["currency"] is None), {})
-    numbers = {"conversions": total.get("conversions", 0)}
-    return numbers | {"values": [value for value in values if value["value"]]}
+    total = next((row["conversions"] for row in counted if row["currency"] is None), 0)
+    of_currencies = [row for row in counted if row["currency"] is not None and row["value"]]
+    values = [{name: row[name] for name in ("currency", "value")} for row in of_currencies]
+    return {"conversions": total, "values": values}
 
 
 def _experiment(stored: Row, counts: Row, counted: list[Row]) -> Row:

@@ -9,7 +9,7 @@ from linkmgr.core.database.tables import in_batches
 from linkmgr.core.feature import resources
 from linkmgr.core.fields import shapes
 from linkmgr.core.fields.countries import with_code
-from linkmgr.core.fields.query import ID, Parameter, query_choice, query_position
+from linkmgr.core.fields.query import ID, Parameter, query_position
 from linkmgr.core.fields.resource import Stored
 from linkmgr.core.settings import settings
 from linkmgr.core.web import csv, streams
@@ -33,7 +33,6 @@ _ANSWER = shapes.object_of(
 )
 SECTION = Section("export", "Exports", prose(__file__), lambda: {"AnswerExported": _ANSWER})
 
-_FORMAT = Parameter("The type of the file.", selects_media=True)
 _AFTER = Parameter("Only rows behind this id: the last one of an interrupted export.", **ID | {"minimum": 0})
 _TAGS = "|"  # between names of channels in a CSV, as Shlink reads them
 
@@ -85,7 +84,7 @@ def _names(columns: Columns) -> str:
 
 def _operation(scope: str, name: str, record: str, **facts: Any) -> Operation:
     rows = shapes.all_of(record, f"{record.removesuffix('Exported')}Export")
-    query = {"format": _FORMAT} | facts.pop("query", {})
+    query = {"format": streams.FORMAT} | facts.pop("query", {})
     return operation(scope, f"export.{name}", rows, query=query, errors=(*BUSY, "plan_feature"), **facts)
 
 
@@ -207,5 +206,4 @@ def _to_visit(visit: Json) -> Json:
 
 def _respond(name: str, columns: Columns, batches: Iterator[list[Json]], form: str | None = None) -> Response:
     plans.require_exports(user_id())
-    form = form or query_choice("format", tuple(streams.FORMATS)) or streams.preferred()
-    return streams.download(streams.encode(form, columns, batches), streams.FORMATS[form], f"{name}.{form}")
+    return streams.export(name, columns, batches, form)
