@@ -2336,14 +2336,16 @@ BEGIN
                WITH ORDINALITY AS s (link, click, visitors, at, event, order_id, value, currency, source, problem,
                                      labels, number)
           LEFT JOIN LATERAL (SELECT user_id, page_value FROM links l JOIN users u ON u.id = user_id
-                              WHERE l.id = s.link AND user_id = coalesce(owner, user_id) OFFSET 0) l ON true),
+                              WHERE l.id = s.link AND user_id = coalesce(owner, user_id)
+                                AND (suspended <> 'all' OR restored) OFFSET 0) l ON true),
     judged AS MATERIALIZED (
         SELECT r.*, same.id AS replaced,
                CASE WHEN user_id IS NULL AND click IS NULL THEN 'no_link'
                     WHEN user_id IS NULL OR visited IS NULL OR reported < visited - interval '5 minutes' THEN 'no_visit'
                     WHEN reported > visited + make_interval(days => days) THEN 'too_late'
                     WHEN same.source IN ('key', r.source) THEN 'duplicate'
-                    WHEN dense_rank() OVER (PARTITION BY link, visited, same.source ORDER BY event, order_id)
+                    WHEN dense_rank() OVER (PARTITION BY link, visited, coalesce(same.source, 'page')
+                                            ORDER BY event, order_id)
                          + so_far > of_click AND NOT restored
                       OR row_number() OVER (PARTITION BY same.source ORDER BY number)
                          + coalesce((SELECT total FROM public.usage o

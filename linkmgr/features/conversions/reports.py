@@ -106,7 +106,7 @@ def _load(row: Row) -> Row | AppError:
     if problem:
         return AppError("invalid", problems="value cannot be read as an amount")
     if str(sent.get("link", "")).isdecimal():
-        sent["link"] = int(sent["link"])
+        sent["link"] = int(sent["link"][:20])  # enough digits to exceed any id
     try:
         return load(Report, sent | {"value": value, "currency": currency or sent.get("currency")})
     except AppError as error:
