@@ -98,15 +98,16 @@ def test_a_report_reads_few_rows_by_the_plans_of_small_tables(
     assert rows_read(app, sql, report) < 10 * REPORTS
 
 
-def test_the_conversions_of_a_link_are_read_without_those_of_others(
-    app: Flask, alice: Client, link: int, sql: Sql
+def test_conversions_are_read_without_those_of_other_links_and_accounts(
+    app: Flask, alice: Client, bob: Client, link: int, sql: Sql
 ) -> None:
     other = factories.link(sql, alice.id)
 
     def read() -> None:
         assert alice.get(f"/api/url/{other}/conversions").get_json()["data"]["conversions"] == 0
-        totals = alice.get(f"/api/stats?metrics=conversions&ids={other}").get_json()["data"]["totals"]
-        assert totals == {"conversions": 0}
+        for client, selected in ((alice, f"&ids={other}"), (bob, "")):
+            totals = client.get(f"/api/stats?metrics=conversions{selected}").get_json()["data"]["totals"]
+            assert totals == {"conversions": 0}
 
     read()
     fill(sql, link)

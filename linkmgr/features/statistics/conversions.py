@@ -56,9 +56,9 @@ def _count(owner: Owner, **query: Any) -> list[Row]:
               FROM (SELECT stored.*
                       FROM owners(%(user_id)s, %(everyone)s) AS owner,
                            LATERAL (SELECT * FROM conversions
-                                     WHERE user_id = owner
-                                       AND created >= %(since)s::timestamptz
-                                       AND created < %(until)s::timestamptz) stored
+                                     WHERE user_id = owner AND created >= %(since)s::timestamptz
+                                       AND created < %(until)s::timestamptz
+                                    OFFSET 0) stored  -- not those of all users
                      WHERE %(tracked_ids)s::text IS NULL
                      UNION ALL
                     SELECT stored.*
@@ -66,8 +66,7 @@ def _count(owner: Owner, **query: Any) -> list[Row]:
                            LATERAL (SELECT * FROM conversions
                                      WHERE tracked_id = tracked.id
                                        AND created >= %(since)s::timestamptz
-                                       AND created < %(until)s::timestamptz
-                                    OFFSET 0) stored  -- not by an index of the user
+                                       AND created < %(until)s::timestamptz OFFSET 0) stored
                      WHERE user_id = %(user_id)s) found
              WHERE (%(event_in)s::text[] IS NULL OR lower(event) = ANY (%(event_in)s::text[]))
                AND (%(event_out)s::text[] IS NULL OR lower(event) <> ALL (%(event_out)s::text[]))
