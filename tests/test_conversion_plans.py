@@ -112,3 +112,16 @@ def test_conversions_are_read_without_those_of_other_links_and_accounts(
     read()
     fill(sql, link)
     assert rows_read(app, sql, read) < 100
+
+
+def test_an_order_is_found_among_many(
+    app: Flask, alice: Client, link: int, raw: psycopg2.extensions.connection, sql: Sql
+) -> None:
+    fill(sql, link)
+    raw.cursor().execute("ANALYZE conversions")
+
+    def find() -> None:
+        for query, number in {"order=7": 1, "order=7&event=lead": 0, "order=x": 0}.items():
+            assert alice.get(f"/api/conversions?{query}").get_json()["data"]["result"] == number
+
+    assert rows_read(app, sql, find) < 100

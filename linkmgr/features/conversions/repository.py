@@ -83,6 +83,21 @@ def _to_record(stored: Row) -> Row:
     return stored | record | times
 
 
+_MATCHES = """
+    SELECT id, c AS conversion
+      FROM conversions c
+     WHERE user_id = %(user_id)s
+       AND (%(only_link)s::bigint IS NULL OR tracked_id = %(only_link)s)
+       AND (%(only_event)s::text IS NULL OR event = %(only_event)s)
+       AND (%(only_currency)s::text IS NULL OR currency = %(only_currency)s)
+       AND (%(only_source)s::text IS NULL OR source = %(only_source)s)
+       AND (%(only_from)s::timestamptz IS NULL OR created >= %(only_from)s)
+       AND (%(only_to)s::timestamptz IS NULL OR created < %(only_to)s)
+    """
+# A condition that may be NULL as those above would not use the index.
+_OF_ORDER = "AND order_id = %(only_order)s AND order_id <> ''"
+
+
 def index(user_id: int, *, filters: Row, **paging: Unpack[Paging]) -> Page:
     """List conversions, newest first. `filters` has each of FILTERS, or None."""
     listed = page(
@@ -95,18 +110,7 @@ def index(user_id: int, *, filters: Row, **paging: Unpack[Paging]) -> Page:
         """,
         "SELECT count(*) FROM matches",
         counted="" if any(filters.values()) else "conversions",
-        matches="""
-        SELECT id, c AS conversion
-          FROM conversions c
-         WHERE user_id = %(user_id)s
-           AND (%(only_link)s::bigint IS NULL OR tracked_id = %(only_link)s)
-           AND (%(only_event)s::text IS NULL OR event = %(only_event)s)
-           AND (%(only_order)s::text IS NULL OR order_id = %(only_order)s)
-           AND (%(only_currency)s::text IS NULL OR currency = %(only_currency)s)
-           AND (%(only_source)s::text IS NULL OR source = %(only_source)s)
-           AND (%(only_from)s::timestamptz IS NULL OR created >= %(only_from)s)
-           AND (%(only_to)s::timestamptz IS NULL OR created < %(only_to)s)
-        """,
+        matches=_MATCHES + _OF_ORDER if filters["order"] else _MATCHES,
         once=False,
         user_id=user_id,
         **{f"only_{name}": value for name, value in filters.items()},
