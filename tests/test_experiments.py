@@ -171,16 +171,19 @@ def test_the_first_verdict_with_a_winner_stays(
     counts = f'{{"1": {{"{name}": 400, "{other}": 400}}}}'
     sql("UPDATE totals SET experiments = %(counts)s RETURNING 1", counts=counts)
     assert experiment.experiments[0]["verdict"]["state"] == "too_few"
+    with app.app_context():
+        results.look()
     sql(
         """
         INSERT INTO conversions (user_id, tracked_id, click, event, source, labels)
-        SELECT user_id, tracked_id, click + n * interval '1 ms', 'sale', 'key', labels
-          FROM (SELECT * FROM conversions LIMIT 1) one, generate_series(1, 100) n
+        SELECT user_id, tracked_id + n / 101, click + n * interval '1 ms', 'sale', 'key', labels  -- most of other links
+          FROM (SELECT * FROM conversions LIMIT 1) one, generate_series(1, 1500) n
         RETURNING 1
         """
     )
     with app.app_context():
         results.look()  # nobody has opened the page
+        results.look()
     wait_until(lambda: "1 decided" in sql("SELECT experiments FROM totals")[0]["experiments"])
     experiment.convert(1)
     executed.clear()

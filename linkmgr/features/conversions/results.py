@@ -124,7 +124,10 @@ def look() -> None:
                    FILTER (WHERE variants <> '[]' AND NOT coalesce(
                        t.experiments ? (l.experiments -> -1 ->> 'number' || ' decided'), false)) AS links
           FROM (SELECT id, tracked_id FROM conversions
-                 WHERE id > %(after)s ORDER BY id DESC LIMIT 1000) c
+                 WHERE id > CASE %(after)s::bigint WHEN 0 THEN (SELECT max(id) - 1000 FROM conversions)
+                                           ELSE %(after)s::bigint END
+                 ORDER BY id
+                 LIMIT 1000) c
           LEFT JOIN links l ON l.id = c.tracked_id
           LEFT JOIN totals t ON t.tracked_id = l.id
         """,
