@@ -144,10 +144,12 @@ def test_a_key_expires_after_the_lifetime_of_all_keys(
 
 def test_a_rotated_key_works_until_the_overlap_ends(alice: Client, make_key: Make, sql: Sql) -> None:
     old = make_key(alice)
-    rotated = alice.post(f"/api/key/{old.id}/rotate", {"overlap": 3600}).get_json()
+    answer = alice.post(f"/api/key/{old.id}/rotate", {"overlap": 3600})
+    rotated, read = answer.get_json(), alice.get(f"/api/key/{old.id}")
     new = Client(alice.http, rotated["key"])
     assert rotated["prefix"] == rotated["key"][:8]
-    assert alice.get(f"/api/key/{old.id}").get_json()["data"]["previous_until"] == rotated["previous_until"]
+    assert (rotated["record"], answer.headers["ETag"]) == (read.get_json()["record"], read.headers["ETag"])
+    assert read.get_json()["data"]["previous_until"] == rotated["previous_until"]
     assert [client.get("/api/account").status_code for client in (old, new)] == [200, 200]
     sql("UPDATE api_keys SET previous_until = now() RETURNING 1")
     assert [client.get("/api/account").status_code for client in (old, new)] == [401, 200]

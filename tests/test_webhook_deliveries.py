@@ -39,7 +39,9 @@ def test_after_a_rotation_both_secrets_verify_until_the_overlap_ends(
     alice: Client, receiver: Receiver, deliver: Deliver, sql: Sql
 ) -> None:
     webhook_id, old = subscribe(alice, receiver.url)
-    new = alice.post(f"/api/webhook/{webhook_id}/rotate", {"overlap": 3600}).get_json()["secret"]
+    rotated = alice.post(f"/api/webhook/{webhook_id}/rotate", {"overlap": 3600})
+    new, read = rotated.get_json()["secret"], alice.get(f"/api/webhook/{webhook_id}")
+    assert (rotated.get_json()["record"], rotated.headers["ETag"]) == (read.get_json()["record"], read.headers["ETag"])
     alice.add("/api/url/add", {"url": URL})
     deliver()
     assert receiver.received[0].verify(old) == receiver.received[0].verify(new)

@@ -10,10 +10,11 @@ from linkmgr.core.database.statements import Row
 from linkmgr.core.database.transaction import in_transaction
 from linkmgr.core.errors import AppError
 from linkmgr.core.fields.bodies import load
+from linkmgr.core.fields.rotation import Rotation
 from linkmgr.core.hooks import hooks
 from linkmgr.core.web import scopes
 from linkmgr.features.scoped_keys import repository as api_keys
-from linkmgr.features.scoped_keys.schema import KEYS, KeyRotation, rotate_secret
+from linkmgr.features.scoped_keys.schema import KEYS, rotate_secret
 
 bp = blueprint("key_pages", "/console")
 
@@ -97,7 +98,7 @@ def key_rotate(row_id: int, problem: str = "", *, has_changed: bool = False) -> 
 def key_rotate_now(row_id: int) -> ResponseReturnValue:
     if messages := confirmation.problem():
         return key_rotate(row_id, messages["current_password"]), 400
-    rotation = load(KeyRotation, {"overlap": request.form.get("overlap", 0, int)})
+    rotation = load(Rotation, {"overlap": request.form.get("overlap", 0, int)})
     try:
         with in_transaction():
             secret = rotate_secret(g.user_id, row_id, version=request.form.get("version"), **rotation)["key"]

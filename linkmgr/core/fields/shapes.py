@@ -126,6 +126,10 @@ def with_error(schema: JsonSchema, code: str, about: str) -> JsonSchema:
 CHANGES = named("Changes", {"type": "object", "additionalProperties": {"type": "array", "items": {}}})
 
 
+ACTOR = object_of(user=or_null(ID), key=or_null(ID))
+ACTOR["properties"]["name"] = or_null("erin") | {"description": "Only in the list of changes."}
+
+
 def with_actor(event: JsonSchema) -> JsonSchema:
     actor = ref("Actor") | {
         "description": "Who created, changed or deleted the row. `key` is null for the default key."

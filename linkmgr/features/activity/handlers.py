@@ -23,9 +23,7 @@ _CHANGE = shapes.object_of(
     id=shapes.ID,
     type=shapes.choice("link.updated", *_KINDS),
     date=shapes.TIMESTAMP,
-    actor=shapes.object_of(
-        user=shapes.or_null(shapes.ID), name=shapes.or_null("erin"), key=shapes.or_null(shapes.ID)
-    ),
+    actor=shapes.ref("Actor"),
     row=shapes.or_null(shapes.ID) | {"description": "The id of what was changed."},
     name=shapes.text("Summer sale", description="Its name at that time."),
     changes=shapes.CHANGES
@@ -35,7 +33,7 @@ _ABOUT = f"""\
 Who changed what in an account since it has invited its first member: links, QR codes, pages and whatever else has
 events, API keys, members, and imports that ended. Changes are kept for {activity.DAYS_KEPT} days. Of an account they
 are at most {outbox.MAX_EVENTS:,} and {outbox.MAX_BYTES >> 20} MiB; beyond that, the oldest are dropped."""
-SECTION = Section("activity", "Activity", _ABOUT, lambda: {"Change": _CHANGE})
+SECTION = Section("activity", "Activity", _ABOUT, lambda: {"Change": _CHANGE, "Actor": shapes.ACTOR})
 
 
 def selected(values: Row) -> Row:

@@ -8,8 +8,9 @@ from linkmgr.core.database.statements import Row
 from linkmgr.core.fields.base import MAX_ID
 from linkmgr.core.fields.bodies import load
 from linkmgr.core.fields.query import MAX_LIMIT
+from linkmgr.core.fields.rotation import MAX_OVERLAP
 from linkmgr.features.scoped_keys import repository as api_keys
-from linkmgr.features.scoped_keys.schema import MAX_OVERLAP, Key, create_key, rotate_secret
+from linkmgr.features.scoped_keys.schema import Key, create_key, rotate_secret
 
 group = Group("keys", help="List, add, rotate and delete the API keys of a user.")
 _KEY_ID = click.IntRange(1, MAX_ID)

@@ -8,16 +8,18 @@ from linkmgr.core.fields.base import Boolean
 from linkmgr.core.fields.bodies import Body
 from linkmgr.core.fields.member import JsonSchema, member
 from linkmgr.core.fields.query import NAMED_PAGING, named_paging
+from linkmgr.core.fields.rotation import Rotation
 from linkmgr.core.web import scopes
 from linkmgr.core.web.auth import caller, user_id
 from linkmgr.core.web.operation import Section, operation, prose
-from linkmgr.core.web.responses import Json, changed, created, listing, ok, reading
+from linkmgr.core.web.responses import Json, changed, created, listing, ok, reading, record, updated
 from linkmgr.features.scoped_keys import repository as api_keys
-from linkmgr.features.scoped_keys.schema import Key, KeyRotation, create_key, rotate_secret
+from linkmgr.features.scoped_keys.schema import Key, create_key, rotate_secret
 
 bp = Blueprint("keys", __name__, url_prefix="/api")
 
-_SECRET = shapes.text("lmk_...", pattern="^lmk_")
+_MADE = shapes.created_schema(Key, key=shapes.text("lmk_...", pattern="^lmk_"))
+_MADE["properties"] |= {name: shapes.member(Key, name) for name in ("prefix", "previous_until")}
 _DEFAULT = shapes.object_of(
     name="default",
     prefix="linkmgr_",
@@ -64,7 +66,7 @@ def read(key_id: int) -> Response:
 @operation(
     "keys:create",
     "keys.create",
-    shapes.created_schema(Key, key=_SECRET),
+    shapes.with_message("", _MADE, "prefix", "previous_until"),
     body=Key.creates(),
     example={
         "name": "Newsletter",
@@ -137,22 +139,18 @@ def update_default(changes: Row) -> Json:
 @operation(
     "keys:write",
     "keys.rotate",
-    shapes.success(
-        "KeyRotated",
-        message="API key has been rotated successfully.",
-        id=shapes.ID,
-        key=_SECRET,
-        prefix=shapes.member(Key, "prefix"),
-        previous_until=shapes.member(Key, "previous_until"),
-    ),
-    body=KeyRotation,
+    shapes.with_message("API key has been rotated successfully.", _MADE),
+    body=Rotation,
     errors=("key_exceeded",),
+    has_etag=True,
 )
-def rotate(rotation: Row, key_id: int) -> Json:
+def rotate(rotation: Row, key_id: int) -> Response:
     """Replace an API key.
 
-    The previous key works for `overlap` more seconds. A key that an earlier rotation replaced stops
-    working at once.
+    The previous key works for `overlap` more seconds, by default 0. A key that an earlier rotation
+    replaced stops working at once.
     """
-    rotated = rotate_secret(user_id(), key_id, **rotation)
-    return ok("API key has been rotated successfully.", id=key_id, **rotated)
+    row = rotate_secret(user_id(), key_id, overlap=rotation["overlap"] or 0)
+    beside = {name: row[name] for name in ("id", "key", "prefix", "previous_until")}
+    message = "API key has been rotated successfully."
+    return updated(message, row["version"], beside, data=record(Key, row))

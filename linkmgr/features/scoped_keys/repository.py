@@ -153,7 +153,7 @@ def update(user_id: int, key_id: int, members: Row) -> Row:
 
 def rotate(user_id: int, key_id: int, *, secret: str, overlap: int, version: str | None = None) -> Row:
     """Replace a key, unless `version` is not that of its row. The previous one works for `overlap`
-    more seconds. Return the new prefix and this time."""
+    more seconds."""
     rotated = run(
         """
         UPDATE api_keys
@@ -164,7 +164,7 @@ def rotate(user_id: int, key_id: int, *, secret: str, overlap: int, version: str
          WHERE user_id = %(user_id)s AND id = %(key_id)s
            AND version::text = coalesce(%(version)s::text, version::text)
            AND is_key_within(scopes, expires, allowed_ips, %(grantable)s::jsonb)
-        RETURNING prefix, previous_until
+        RETURNING id
         """,
         user_id=user_id,
         key_id=key_id,
@@ -175,7 +175,8 @@ def rotate(user_id: int, key_id: int, *, secret: str, overlap: int, version: str
     )
     if rotated is None and version not in (None, read(user_id, key_id)["version"]):
         raise AppError("changed_meanwhile")
-    return _accepted(user_id, key_id, rotated)
+    _accepted(user_id, key_id, rotated)
+    return read(user_id, key_id)
 
 
 def delete(user_id: int, key_id: int) -> None:

@@ -6,8 +6,8 @@ from marshmallow import ValidationError
 from linkmgr.core import keys
 from linkmgr.core.database import transaction
 from linkmgr.core.database.statements import Row
-from linkmgr.core.fields.base import MAX_ID, Array, Boolean, Integer, Shown, Text, Timestamp, parse_network
-from linkmgr.core.fields.bodies import Body, New
+from linkmgr.core.fields.base import MAX_ID, Array, Boolean, Shown, Text, Timestamp, parse_network
+from linkmgr.core.fields.bodies import Body
 from linkmgr.core.fields.member import JsonSchema, member
 from linkmgr.core.fields.resource import Resource, Stored, Words, row_id, updated
 from linkmgr.core.web import scopes
@@ -98,17 +98,6 @@ class KeyExpiry(Timestamp):
         return time
 
 
-MAX_OVERLAP = 7 * 86400  # seconds
-
-
-class KeyRotation(New):
-    overlap = member(
-        Integer(0, MAX_OVERLAP, load_default=0),
-        "The seconds for which the previous key still works, at most 7 days.",
-        86400,
-    )
-
-
 class Key(Resource):
     id = row_id()
     name = member(Text(required=True), "The program that uses the key.", "Newsletter", label="Name")
@@ -177,8 +166,7 @@ def create_key(user_id: int, members: Row) -> Row:
 
 
 def rotate_secret(user_id: int, key_id: int, *, overlap: int, version: str | None = None) -> Row:
-    """Replace a key, unless `version` is not that of its row. Return the new key, its prefix, and
-    the end of the previous one."""
+    """Replace a key, unless `version` is not that of its row. Return its row with the new `key`."""
     secret = keys.new_scoped_key()
     return {"key": secret} | api_keys.rotate(user_id, key_id, secret=secret, overlap=overlap, version=version)
 

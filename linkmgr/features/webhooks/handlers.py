@@ -3,11 +3,10 @@ from flask import Blueprint, Response
 from linkmgr.core.database.statements import Row
 from linkmgr.core.errors import AppError
 from linkmgr.core.fields import shapes
-from linkmgr.core.fields.base import Integer
-from linkmgr.core.fields.bodies import New
-from linkmgr.core.fields.member import JsonSchema, member
+from linkmgr.core.fields.member import JsonSchema
 from linkmgr.core.fields.problems import invalid
 from linkmgr.core.fields.query import NAMED_PAGING, PAGING, Parameter, named_paging, paging, query_choice
+from linkmgr.core.fields.rotation import Rotation
 from linkmgr.core.fields.times import iso
 from linkmgr.core.web import scopes
 from linkmgr.core.web.auth import caller, user_id
@@ -30,7 +29,7 @@ from linkmgr.features.webhooks.sender import new_secret
 
 bp = Blueprint("webhooks", __name__, url_prefix="/api")
 
-DEFAULT_OVERLAP, MAX_OVERLAP = 86_400, 604_800  # seconds
+DEFAULT_OVERLAP = 86_400  # seconds
 TESTED = {
     True: "A test event will be delivered within seconds.",
     False: "A test event will be recorded within seconds. This webhook has no URL.",
@@ -66,7 +65,7 @@ _RECORDS = {
     "Event": shapes.with_actor(
         shapes.object_of(id=shapes.ID, message=_MESSAGE, type=_TYPE, timestamp=_TIME, data=_DATA)
     ),
-    "Actor": shapes.object_of(user=shapes.or_null(shapes.ID), key=shapes.or_null(shapes.ID)),
+    "Actor": shapes.ACTOR,
 }
 _CARRIED = {"link": "Link", "qr": "QrCode", "import": "Import"} | {
     stored.words.path: stored.resource.__name__ for stored in CARRIED
@@ -96,14 +95,6 @@ _EVENTS = {
     "type": Parameter("Only events of this type or prefix, such as `link.*`.", type="string"),
 }
 _UNKNOWN = ("campaign_unknown", "channel_unknown", "domain_unknown")
-
-
-class Rotation(New):
-    overlap = member(
-        Integer(0, MAX_OVERLAP, load_default=DEFAULT_OVERLAP),
-        "The seconds for which deliveries are also signed with the previous secret.",
-        3600,
-    )
 
 
 def _may_read_users() -> bool:
@@ -190,13 +181,23 @@ def delete(webhook_id: int) -> Json:
 
 @bp.post("/webhook/<id:webhook_id>/rotate")
 @operation(
-    "webhooks:write", "webhooks.rotateSecret", shapes.success("SecretRotated", secret=_SECRET), body=Rotation
+    "webhooks:write",
+    "webhooks.rotateSecret",
+    shapes.created_schema(Webhook, secret=_SECRET),
+    body=Rotation,
+    values={"overlap": DEFAULT_OVERLAP},
+    has_etag=True,
 )
-def rotate(rotation: Row, webhook_id: int) -> Json:
-    """Replace the secret of a webhook."""
+def rotate(rotation: Row, webhook_id: int) -> Response:
+    """Replace the secret of a webhook.
+
+    Deliveries are also signed with the previous secret for `overlap` seconds, by default
+    {overlap:,}.
+    """
     secret = new_secret()
-    webhooks.rotate(user_id(), webhook_id, secret=secret, **rotation)
-    return ok(secret=secret)
+    overlap = DEFAULT_OVERLAP if rotation["overlap"] is None else rotation["overlap"]
+    row = webhooks.rotate(user_id(), webhook_id, secret=secret, overlap=overlap)
+    return created(Webhook, row | {"secret": secret}, "secret")
 
 
 @bp.post("/webhook/<id:webhook_id>/test")

@@ -89,7 +89,7 @@ def delete(user_id: int, webhook_id: int) -> None:
     existing(deleted, "webhook")
 
 
-def rotate(user_id: int, webhook_id: int, *, secret: str, overlap: int, version: str | None = None) -> None:
+def rotate(user_id: int, webhook_id: int, *, secret: str, overlap: int, version: str | None = None) -> Row:
     """Replace the secret, unless `version` is not its secret_version. The previous one also signs
     for `overlap` seconds."""
     rotated = run(
@@ -100,7 +100,7 @@ def rotate(user_id: int, webhook_id: int, *, secret: str, overlap: int, version:
                secret_ciphertext = %(ciphertext)s
          WHERE user_id = %(user_id)s AND id = %(webhook_id)s
            AND secret_version = coalesce(%(version)s::text, secret_version)
-        RETURNING id
+        RETURNING *, created AS date, version::text
         """,
         user_id=user_id,
         webhook_id=webhook_id,
@@ -111,6 +111,7 @@ def rotate(user_id: int, webhook_id: int, *, secret: str, overlap: int, version:
     if rotated is None:
         read(user_id, webhook_id)  # raises not_found
         raise AppError("changed_meanwhile")
+    return rotated
 
 
 def test(user_id: int, webhook_id: int) -> bool:
