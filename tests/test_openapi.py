@@ -213,7 +213,7 @@ def test_each_refusal_is_an_error_and_what_changes_a_record_responds_with_the_sa
         assert answers[f"get {path}"] == answers[f"put {path}/update"] == answers[f"post {path}/restore"], path
 
 
-def test_python_gets_fewer_than_two_models_for_each_operation(tmp_path: Path) -> None:
+def test_python_gets_at_most_300_models(tmp_path: Path) -> None:
     """Reading them costs programmers time, and programs memory. Enumerations count. Until each object had a name and
     equal ones shared it, there were 430."""
     (tmp_path / "openapi.json").write_text(json.dumps(document()))
@@ -223,7 +223,7 @@ def test_python_gets_fewer_than_two_models_for_each_operation(tmp_path: Path) ->
     command = [*generate, "--meta", "none", "--output-path", "generated"]
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
     models = [*(tmp_path / "generated" / "models").glob("[a-z]*.py")]
-    assert len(models) < min(2 * len(OPERATIONS_OF_DOCUMENT), 310)
+    assert len(models) <= 300
 
 
 def enumerations(schema: dict[str, Any]) -> dict[str, str]:

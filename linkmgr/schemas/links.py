@@ -60,7 +60,7 @@ EXISTING = (
     "deletes the one that you had. For another link, send another member too, such as title."
 )
 _URL = {"type": "string", "pattern": "^https?://"}
-_URLS = {"type": "object", "additionalProperties": _URL, "title": "TargetUrls"}
+_URLS = {"type": "object", "additionalProperties": {"type": "string"}, "title": "Texts"}
 _COUNT = {"type": "integer", "minimum": 0}
 
 

@@ -31,37 +31,29 @@ _VISIT: dict[str, shapes.Shape] = {
 }
 
 
-def _some_of(example: JsonSchema, **members: shapes.Shape) -> JsonSchema:
-    """Return the schema of an object with numbers and some of the members."""
-    numbers = shapes.object_of(
-        **members,
-        clicks=12,
-        visitors=shapes.or_null(9),
-        conversions=3,
-        value=shapes.or_null(shapes.AMOUNT),
-        rate={"type": ["number", "null"], "minimum": 0, "examples": [0.25]},
-    )["properties"]
-    return {"type": "object", "properties": numbers, "examples": [example]}
-
-
+# A row and the totals have those that were asked for
+_ROW = shapes.object_of(
+    time="2026-10-24",
+    **{dimension.name: dimension.example for dimension in DIMENSIONS},
+    country_code=_CODE,
+    event="sale",
+    currency=shapes.or_null("EUR"),
+    target=shapes.ID,
+    campaign={"type": ["integer", "null"], "examples": [17]},
+    channel={"type": ["integer", "null"], "examples": [17]},
+    domain={"type": ["string", "null"], "examples": ["go.example.com"]},
+    target_name={"type": ["string", "null"], "examples": ["Summer sale"]},
+    shorturl=shapes.or_null("https://go.example.com/summer"),
+    campaign_name={"type": ["string", "null"], "examples": ["Summer"]},
+    channel_name={"type": ["string", "null"], "examples": ["Newsletter"]},
+    clicks=12,
+    visitors=shapes.or_null(9),
+    conversions=3,
+    value=shapes.or_null(shapes.AMOUNT),
+    rate={"type": ["number", "null"], "minimum": 0, "examples": [0.25]},
+)["properties"]
 _RECORDS = {
-    "StatsRow": _some_of(
-        {"time": "2026-10-24", "country": "Germany", "clicks": 12, "country_code": "DE"},
-        time="2026-10-24",
-        **{dimension.name: dimension.example for dimension in DIMENSIONS},
-        country_code=_CODE,
-        event="sale",
-        currency=shapes.or_null("EUR"),
-        target=shapes.ID,
-        campaign={"type": ["integer", "null"], "examples": [17]},
-        channel={"type": ["integer", "null"], "examples": [17]},
-        domain={"type": ["string", "null"], "examples": ["go.example.com"]},
-        target_name={"type": ["string", "null"], "examples": ["Summer sale"]},
-        shorturl=shapes.or_null("https://go.example.com/summer"),
-        campaign_name={"type": ["string", "null"], "examples": ["Summer"]},
-        channel_name={"type": ["string", "null"], "examples": ["Newsletter"]},
-    ),
-    "StatsTotals": _some_of({"clicks": 12}),
+    "StatsRow": {"type": "object", "properties": _ROW},
     "StatsMeta": shapes.object_of(
         metrics=shapes.array_of(shapes.choice(*queries.METRICS)),
         by=shapes.array_of(shapes.choice(*queries.BY)) | {"examples": [["time:day", "country"]]},
@@ -115,14 +107,22 @@ def _respond(report: Report, *, named_by: Collection[str] = ()) -> Json | Respon
     return ok(data={"rows": list(map(with_code, rows)), "totals": report.totals}, meta=report.meta)
 
 
-_TABLE = shapes.object_of(rows=shapes.array_of(shapes.ref("StatsRow")), totals=shapes.ref("StatsTotals"))
-_TABLE["title"] = "StatsTable"
+def _table(row: JsonSchema, totals: JsonSchema) -> JsonSchema:
+    table = shapes.object_of(
+        rows=shapes.array_of(shapes.ref("StatsRow")),
+        totals=shapes.ref("StatsRow") | {"description": "The figures of all rows."},
+    )
+    return shapes.named("StatsTable", table) | {"examples": [{"rows": [row], "totals": totals}]}
+
+
 _QUERY = operation(
     "stats:read",
     "stats.query",
     shapes.success(
         "StatsReport",
-        data=_TABLE,
+        data=_table(
+            {"time": "2026-10-24", "country": "Germany", "clicks": 12, "country_code": "DE"}, {"clicks": 12}
+        ),
         meta=shapes.ref("StatsMeta"),
     ),
     query=queries.QUERY,
@@ -144,8 +144,7 @@ _LIVE = operation(
     "stats.live",
     shapes.success(
         "LiveReport",
-        data=_TABLE
-        | {"examples": [{"rows": [{"time": "2026-11-21 09:30:00", "clicks": 3}], "totals": {"clicks": 3}}]},
+        data=_table({"time": "2026-11-21 09:30:00", "clicks": 3}, {"clicks": 3}),
         meta=shapes.object_of(bots=shapes.choice(*queries.BOTS)),
     ),
     query=queries.LIVE,
