@@ -211,6 +211,53 @@ def test_such_an_alias_can_have_a_rest_of_the_path(app: Flask, alice: Client, al
 
 
 @pytest.mark.usefixtures("domain")
+def test_the_longest_alias_that_a_path_begins_with_has_its_rest(app: Flask, alice: Client, sql: Sql) -> None:
+    docs, deep = "https://example.com/docs", "https://example.com/deep?v=2"
+    add(alice, "docs", url=docs, extrapath=True)
+    link_id = add(alice, "docs/\u00fc", url=deep, extrapath=True)
+    add(alice, "docs/\u00fc/page")
+    paths = {
+        "/docs/a/b": f"{docs}/a/b",
+        "/docs/ub/c": f"{docs}/ub/c",
+        "/docs/\u00fc": deep,
+        "/docs/\u00fc/": deep,
+        "/docs/\u00fc/page": PAGE,
+        **{
+            f"/docs/\u00fc{rest}": f"https://example.com/deep{rest}?v=2"
+            for rest in ("/b/c/", "/page/b", "/b~/c", "/a%2Fb%20c/d", "/a//b", "/b/qr", "/qr/a/b", "/%FF%00/a")
+        },
+    }
+    for form in ("NFC", "NFD"):
+        assert {path: ask(app, unicodedata.normalize(form, path)).headers["Location"] for path in paths} == paths
+    assert ask(app, "/docs/\u00fc/qr").mimetype == "image/png"
+    assert [ask(app, f"/docs/\u00fc{rest}").status_code for rest in ("/../a", "/b/../../c")] == [404, 404]
+    assert alice.get(f"/api/url/{link_id}").get_json()["data"]["clicks"] == 2 * 10
+    alice.put(f"/api/url/{link_id}/update", {"extrapath": False})
+    assert ask(app, "/docs/\u00fc/b").headers["Location"] == f"{docs}/%C3%BC/b"
+    sql("UPDATE links SET url = %(url)s WHERE id = %(id)s RETURNING 1", url=f"https://{HOST}/docs/\u00fc/x", id=link_id)
+    alice.put(f"/api/url/{link_id}/update", {"extrapath": True})
+    assert ask(app, "/docs/\u00fc/b").status_code == 508
+
+
+def test_the_alias_before_a_rest_is_found_without_regard_to_case(app: Flask, alice: Client) -> None:
+    alice.add("/api/domain/add", {"domain": f"https://{HOST}", "widealiases": True, "ignorecase": True})
+    add(alice, "Docs/V1", url="https://example.com/v1", extrapath=True)
+    assert ask(app, "/docs/v1/A/b").headers["Location"] == "https://example.com/v1/A/b"
+
+
+@pytest.mark.usefixtures("domain")
+def test_a_path_takes_few_statements_whatever_its_length(app: Flask, alice: Client, executed: list[str]) -> None:
+    add(alice, "docs/v1", url="https://example.com/docs", extrapath=True)
+    numbers = []
+    for path in ("/docs/v1/a", "/docs/v1" + "/a" * 45, "/docs/v1" + "/a" * 500):
+        ask(app, path)
+        executed.clear()
+        assert ask(app, path).status_code == 302
+        numbers.append(len([statement for statement in executed if "aliases a" in statement]))
+    assert numbers == [3, 3, 2]  # the last one is too long for an alias
+
+
+@pytest.mark.usefixtures("domain")
 def test_a_redirect_takes_one_statement(alice: Client, executed: list[str], app: Flask) -> None:
     add(alice, "docs/\u00fcber")
     ask(app, "/docs/\u00fcber")

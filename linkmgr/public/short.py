@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from functools import partial, wraps
 from http import HTTPStatus
 from typing import Any, cast
-from urllib.parse import quote, unquote, urlencode
+from urllib.parse import urlencode
 
 import psycopg2
 from flask import Blueprint, Flask, Response, make_response, redirect, render_template, request, url_for
@@ -25,13 +25,13 @@ from linkmgr.core.database import session
 from linkmgr.core.database.statements import Row
 from linkmgr.core.errors import AppError
 from linkmgr.core.feature import has_console
-from linkmgr.core.fields.aliases import MAX_ALIAS, PATTERN, normal, reserved_words
+from linkmgr.core.fields.aliases import MAX_ALIAS, PATTERN, reserved_words
 from linkmgr.core.fields.query import query_text
 from linkmgr.core.hooks import hooks
 from linkmgr.core.settings import settings
 from linkmgr.core.web import attempts, security_headers, sessions
 from linkmgr.core.web.host import foreign_routes, host_of, wide_alias
-from linkmgr.public import bio, branded, interstitial, loops, qr
+from linkmgr.public import bio, branded, extra_path, interstitial, loops, qr
 from linkmgr.public.loops import View
 from linkmgr.public.recent_links import RecentLinks
 from linkmgr.repository import public
@@ -133,17 +133,12 @@ def _is_fast(link: Row, agent: str) -> bool:
     )
 
 
-def _find(host: str | None, path: str, encoded: str | None = None) -> Row | None:
-    """Return the link with `extrapath` of a path that is no alias of a link or a bio page."""
-    first, has_rest, rest = path.partition("/")
-    return public.short_link(host, normal(first), encoded or quote(rest)) if has_rest else None
-
-
 def _location(host: str | None, alias: str, rest: str = "") -> str | None:
-    link = public.short_link(host, alias, quote(rest))
+    link = None if rest else public.short_link(host, alias)
     if link is None and not rest and public.bio(host, alias):
         return None
-    if (link := link or _find(host, alias)) is None:
+    path = f"{alias}/{rest}" if rest else alias
+    if (link := link or extra_path.find(host, path.encode().decode("latin-1"))) is None:
         raise NotFound
     if link["state"]:
         return (link["state"] != "blocked" and str(link["expiredurl"])) or None
@@ -156,14 +151,14 @@ def _location(host: str | None, alias: str, rest: str = "") -> str | None:
 @bp.route(f"{_ROUTE}/<path:rest>", methods=("GET", "POST"))
 @loops.hop(_location)
 def visit(alias: str, rest: str = "") -> ResponseReturnValue:
-    environ, host = request.environ, branded.host()
-    rest = rest and _encoded_rest(environ)
-    link = environ[_LINK] if _LINK in environ else public.short_link(host, alias, rest)
+    host, link = branded.host(), request.environ.get(_LINK)
+    if not rest and _LINK not in request.environ:
+        link = public.short_link(host, alias)
     if isinstance(link, Exception):
         raise link
     if link is None and not rest and (row := public.bio(host, alias)):
         return bio.show(row)
-    if (link := link or _find(host, alias, _encoded_rest(environ))) is None:
+    if (link := link or extra_path.find_requested(host)) is None:
         raise NotFound
     return _visit(link)
 
@@ -176,7 +171,7 @@ def page_of_link(view: View) -> View:
     def show(alias: str = "", **others: Any) -> Any:
         host = branded.host()
         if "/" in alias and public.short_link(host, alias) is None:
-            link = _find(host, request.path[1:], _encoded_rest(request.environ))
+            link = extra_path.find_requested(host)
             if link is not None:
                 return security_headers.prevent_caching(make_response(_visit(link)))
         return view(alias, **others)
@@ -194,16 +189,6 @@ def _visit(link: Row) -> ResponseReturnValue:
     if is_asked or _shows_preview(link, _user_agent()):
         return _preview(link)
     return redirect_visitor(link)
-
-
-def _encoded_rest(environ: dict[str, Any]) -> str:
-    """Return what follows the first part of the path, encoded as it was sent if the server says
-    so."""
-    first, _, rest = environ["PATH_INFO"][1:].partition("/")
-    sent, _, encoded = str(environ.get("RAW_URI", "")).partition("?")[0][1:].partition("/")
-    if unquote(sent, "latin-1") == first and encoded.isascii():
-        return encoded
-    return quote(rest, encoding="latin-1")
 
 
 def _stopped(link: Row) -> ResponseReturnValue:

@@ -413,7 +413,8 @@ class Link(Resource):
     )
     extrapath = member(
         Boolean(),
-        "Adds what follows the alias in the path of the short URL to that of the target.",
+        "Adds what follows the alias in the path of the short URL to that of the target. Of several links, "
+        "the longest alias decides.",
         False,
         label="Add the rest of the path to the target",
         default=False,
