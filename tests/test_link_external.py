@@ -76,6 +76,27 @@ def test_a_put_creates_the_link_and_later_changes_it(alice: Client, bob: Client)
     assert found(alice, "") == [first["id"]]
 
 
+def test_a_put_of_a_link_that_exists_is_an_update(alice: Client) -> None:
+    host = "go.example.org"
+    alice.add("/api/domain/add", {"domain": f"https://{host}", "widealiases": True})
+    body = {"url": PAGE, "custom": "docs/v1", "domain": host, "expiry": "2030-01-01 00:00:00"}
+    link_id = alice.put(PATH, body).get_json()["id"]
+    for alias in ("docs/v2", "login", "login", "\u00fc.v3"):
+        answer = alice.put(PATH, {"url": PAGE, "custom": alias})
+        assert (answer.status_code, answer.get_json()["id"]) == (200, link_id)
+        assert (answer.get_json()["details"]["custom"], "warnings" in answer.get_json()) == (alias, False)
+    for empty in (None, ""):
+        sent = {"url": PAGE, "expiry": None, "custom": None, "externalid": empty}
+        changed = alice.put(PATH, sent).get_json()["details"]
+        assert (changed["expiry"], changed["custom"], changed["externalid"]) == (None, "\u00fc.v3", "order-17")
+    assert refusal(alice.put(PATH, {"url": PAGE, "custom": "a//b"})) == (400, "invalid")
+    assert refusal(alice.put(PATH, {"url": PAGE, "domain": ""})) == (400, "alias_wide")
+    alice.put("/api/url/external/plain", {"url": PAGE, "custom": "plain"})
+    for path in ("plain", "new"):
+        answer = alice.put(f"/api/url/external/{path}", {"url": PAGE, "custom": "docs/v4"})
+        assert answer.get_json()["message"] == "custom must be 1 to 100 letters, digits, '_' or '-'."
+
+
 def test_of_many_puts_at_once_one_creates_the_link(alice: Client) -> None:
     def put(number: int) -> Any:
         key = {"Idempotency-Key": f"{number}"} if number % 2 else {}

@@ -5,7 +5,7 @@ from linkmgr.core.database.paging import Page
 from linkmgr.core.database.statements import Row
 from linkmgr.core.errors import AppError
 from linkmgr.core.fields import shapes
-from linkmgr.core.fields.bodies import load, parse
+from linkmgr.core.fields.bodies import changes_of, load, parse
 from linkmgr.core.fields.problems import invalid
 from linkmgr.core.fields.query import (
     ID,
@@ -338,30 +338,31 @@ def _checked(externalid: str) -> str:
     has_etag=True,
     restricted=("own_only", "domains"),
 )
-def put(new: Row, externalid: str) -> Response:
+def put(externalid: str) -> Response:
     """Create or change a link by its external id.
 
-    If you have a link with this `externalid`, the request changes the members that it sends, as
-    `PUT /api/url/{link_id}/update` does. Otherwise it creates a link. `is_new` says which. Of
-    several requests at once, one creates the link and the others change it. A link in the bin is
-    not found.
+    If a link of yours that is not in the bin has this `externalid`, the members that are sent
+    change, as by `PUT /api/url/{link_id}/update`. Otherwise a link is created. `is_new` says which.
+    Of several requests at once, one creates the link and the others change it.
     """
-    if new.setdefault("externalid", externalid) != _checked(externalid):
+    own, sent = {"externalid": _checked(externalid)}, parse()
+    load(Link.creates(), {"url": sent.get("url"), "domain": ""})  # a change needs a URL too
+    if (sent.get("externalid") or externalid) != externalid:
         raise invalid("externalid must be the one of the path")
-    link = links.put(user_id(), externalid, lambda: _create(new), _change)
+    link = links.put(user_id(), externalid, lambda: _create(own), lambda link_id: _change(link_id, own))
     return _written(None, link, "set" if link["is_new"] else "changed")
 
 
-def _create(new: Row) -> Row:
+def _create(own: Row) -> Row:
     if "If-Match" in request.headers:  # which a link that does not exist never matches
         raise AppError("changed_meanwhile")
-    return create_link(user_id(), new)
+    return create_link(user_id(), load(Link.creates(), parse() | own))
 
 
-def _change(link_id: int) -> Row:
-    """Change a link by a body that was loaded as that of a create."""
-    current().warnings = ()
-    return change_link(user_id(), link_id, load(Link.updates(), parse()))
+def _change(link_id: int, own: Row) -> Row:
+    current().warnings = ()  # of a create that came too late
+    changes = changes_of(Link.updates(), lambda: links.read(user_id(), link_id))
+    return change_link(user_id(), link_id, changes | own)
 
 
 @bp.delete("/url/<id:link_id>/delete")

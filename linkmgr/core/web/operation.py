@@ -38,7 +38,9 @@ class Operation:
     # Codes, besides those that follow from the other facts (openapi/responses.py)
     errors: tuple[str, ...] = ()
     row: str = ""  # the table whose row `If-Match` compares
-    row_id: Callable[..., int | None] | None = None  # finds its id, if the path has another name of the row
+    # Finds its id, if the path has another name of the row. The handler loads the body, which
+    # depends on the row.
+    row_id: Callable[..., int | None] | None = None
     has_etag: bool = False  # True if the response has an ETag; a GET then takes If-None-Match
     deletes: bool = False  # True for a POST that refuses unknown parameters and members, as each DELETE does
     restricted: tuple[str, ...] = ()  # limits of restricted keys that may use it: `own_only`, `domains`
@@ -82,7 +84,7 @@ class Operation:
         return handle
 
     def run(self, view: View, ids: Row) -> Any:
-        if self.body is None:
+        if self.body is None or self.row_id:
             if web_request.current().method == "DELETE":
                 refuse_others("member", bodies.parse_if_any(), ())
             return view(**ids)
