@@ -230,7 +230,7 @@ def test_the_longest_alias_that_a_path_begins_with_has_its_rest(app: Flask, alic
     for form in ("NFC", "NFD"):
         assert {path: ask(app, unicodedata.normalize(form, path)).headers["Location"] for path in paths} == paths
     assert ask(app, "/docs/\u00fc/qr").mimetype == "image/png"
-    assert [ask(app, f"/docs/\u00fc{rest}").status_code for rest in ("/../a", "/b/../../c")] == [404, 404]
+    assert [ask(app, f"/docs/\u00fc{rest}").status_code for rest in ("/../a", "/b/../../c", "//b")] == [404] * 3
     assert alice.get(f"/api/url/{link_id}").get_json()["data"]["clicks"] == 2 * 10
     alice.put(f"/api/url/{link_id}/update", {"extrapath": False})
     assert ask(app, "/docs/\u00fc/b").headers["Location"] == f"{docs}/%C3%BC/b"

@@ -236,7 +236,7 @@ async def call(client: httpx2.AsyncClient, tool: Tool, arguments: Json, authoriz
 
 def server(url: str, key: str) -> Server[Any]:
     """Return the server for a service. Without a key, each request over HTTP brings its own."""
-    response = httpx2.get(f"{url}/api/openapi.json", params={"tags": SECTIONS})
+    response = httpx2.get(f"{url}/api/openapi.json", params={"tags": SECTIONS}, timeout=30)
     response.raise_for_status()
     document = response.json()
     tools = Document(document).tools()

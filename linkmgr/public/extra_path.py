@@ -22,7 +22,7 @@ def find(host: str | None, path: str, sent: str = "") -> Row | None:
     parts, encoded = path.split("/"), sent.split("/")
     aliases = _aliases(parts, _MAX_PARTS if host or "widealiases" in settings().aliases else 1)
     alias = extra_path.longest(host, [*aliases]) if len(aliases) > 1 else next(iter(aliases), None)
-    if alias is None:
+    if alias is None or not parts[aliases[alias]]:  # no route has `//` behind an alias
         return None
     number = aliases[alias]
     rest = "/".join(encoded[number:])
