@@ -15,6 +15,7 @@ from openapi_spec_validator import validate
 
 from linkmgr.core.error_catalogue import CATALOGUE
 from linkmgr.core.fields import qr
+from linkmgr.core.fields.query import row_id, row_ids
 from linkmgr.document.document import RELEASED
 from linkmgr.document.schemas import with_nested
 from tests.conftest import BASE_URL, ROOT, Client
@@ -322,6 +323,13 @@ def test_names_are_those_that_a_reader_expects() -> None:
     assert not any(
         parameter.get("name") == "format" for parameter in parts(document()["paths"])
     )  # of another media type
+
+
+def test_parameters_that_are_ids_are_integers() -> None:
+    for route in operations():
+        for name, parameter in route.operation.query.items():
+            if parameter.parse in (row_id, row_ids):
+                assert parameter.json.get("items", parameter.json)["type"] == "integer", (route.operation.id, name)
 
 
 def test_new_parameters_come_behind_those_of_the_last_release() -> None:

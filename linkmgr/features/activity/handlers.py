@@ -2,7 +2,7 @@ from flask import Blueprint
 
 from linkmgr.core.database.statements import Row
 from linkmgr.core.fields import shapes
-from linkmgr.core.fields.query import PAGING, Parameter, paging, row_id, values_of
+from linkmgr.core.fields.query import ID, PAGING, Parameter, paging, row_id, values_of
 from linkmgr.core.fields.zones import TIME, parse_time
 from linkmgr.core.web.auth import user_id
 from linkmgr.core.web.operation import Section, operation
@@ -14,7 +14,7 @@ bp = Blueprint("activity", __name__, url_prefix="/api")
 _KINDS = (*activity.TYPES, *activity.OF_ACCOUNT)
 KINDS = [*sorted({f"{name.partition('.')[0]}.*" for name in _KINDS}), *_KINDS]
 ACTIVITY = {
-    "user": Parameter("The id of a person: only what this person did.", row_id, pattern="^[0-9]+$"),
+    "user": Parameter("The id of a person: only what this person did.", row_id, **ID),
     "type": Parameter("Only changes of this type or prefix.", enum=KINDS, examples=["link.*"]),
     "from": Parameter("Only changes from this time on.", parse_time, pattern=TIME, examples=["2026-11-01"]),
     "to": Parameter("Only changes before this time.", parse_time, pattern=TIME, examples=["2026-12-01"]),

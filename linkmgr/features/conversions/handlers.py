@@ -10,6 +10,7 @@ from linkmgr.core.errors import AppError
 from linkmgr.core.fields import shapes
 from linkmgr.core.fields.member import JsonSchema
 from linkmgr.core.fields.query import (
+    ID,
     PAGING,
     Parameter,
     paging,
@@ -58,7 +59,7 @@ _RESULT = shapes.object_of(
     id=shapes.or_null(shapes.ID) | {"description": "That of the conversion, if it was counted."},
 )
 _FILTERS = {
-    "link": Parameter("Those of a link.", row_id, pattern="^[0-9]+$"),
+    "link": Parameter("Those of a link.", row_id, **ID),
     "event": Parameter("Those of an event.", examples=["sale"]),
     "order": Parameter("Those of an order."),
     "currency": Parameter("Those in a currency.", pattern="^[A-Z]{3}$", examples=["EUR"]),
