@@ -263,7 +263,7 @@ def test_a_redirect_takes_one_statement(alice: Client, executed: list[str], app:
     ask(app, "/docs/\u00fcber")
     executed.clear()
     assert ask(app, "/docs/\u00fcber").status_code == 302
-    [statement] = [statement for statement in executed if "visits" not in statement]
+    [statement] = [statement for statement in executed if " links " in statement]  # not those of jobs
     assert "FROM aliases" in statement
 
 
@@ -335,7 +335,7 @@ def test_the_host_of_the_service_can_have_them(own: Flask, register: Callable[..
     assert ask(own, "/team/dana", OURS).status_code == 200
     made = client.post("/api/qr/add", {"type": "link", "data": f"{BASE_URL}/docs/v1.0"}).get_json()
     assert made["error"] == 0, made
-    for alias in ("console/x", "login/x", "c/x", "u/dana/list-1", "static/x", "account/x"):
+    for alias in ("console/x", "login/x", "c/x", "u/dana/list-1", "static/x", "account/x", "openapi.json"):
         assert "is reserved" in refused(client, custom=alias)
     client.add("/api/domain/add", {"domain": f"https://{HOST}", "widealiases": True})
     for alias in ("statistics/x", "avatar/x", "c/x"):  # hidden by pages that branded domains do not have
@@ -356,6 +356,9 @@ def test_the_host_of_the_service_can_have_them(own: Flask, register: Callable[..
             while jobs.run_next(lambda _: False) or jobs.fetch_next(lambda _: False):
                 pass
         assert ask(own, f"/{alias}", OURS).headers["Location"] == "https://example.com/sale"
+    assert ask(own, "/openapi.json", OURS).headers["Location"] == "/api/openapi.json"
+    assert add(client, "openapi.json")
+    assert ask(own, "/openapi.json").headers["Location"] == PAGE
     for path in ("/console/unknown", "/nothing/here", "/wp-login.php"):
         assert ask(own, path, OURS).status_code == 404
 

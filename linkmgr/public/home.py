@@ -25,6 +25,12 @@ def user() -> Response:
     return redirect(first_page(), code=302)
 
 
+@bp.get("/openapi.json")
+def openapi() -> Response:
+    """Lead programs that look for the document there. Without this page, a link could be at it."""
+    return redirect("/api/openapi.json", code=302)
+
+
 @bp.get("/favicon.ico")
 @bp.get("/<alias:alias>/ico")
 @short.page_of_link

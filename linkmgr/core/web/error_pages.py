@@ -24,7 +24,6 @@ _TITLES = {
 _OTHER_TITLE = "Invalid request"
 _JSON_PATHS = ("/healthz", "/metrics")
 _API_PAGE = "/api/docs"
-_MEANT = {"/docs": _API_PAGE, "/openapi.json": "/api/openapi.json"}  # by paths that no link has
 
 
 def _is_browser() -> bool:
@@ -51,7 +50,7 @@ def meant(code: str) -> str | None:
     path = request.path.rstrip("/")
     if path == "/api" and request.method == "GET" and _is_browser():
         return _API_PAGE
-    return _MEANT.get(path) if code == "no_such_page" else None
+    return _API_PAGE if path == "/docs" and code == "no_such_page" else None  # no link has this path
 
 
 def page(status: int, message: str, template: str = "error.html", **values: str) -> str:
