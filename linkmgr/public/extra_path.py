@@ -3,7 +3,7 @@
 from urllib.parse import quote, unquote
 
 from linkmgr.core.database.statements import Row
-from linkmgr.core.fields.aliases import MAX_ALIAS, is_wide, normal
+from linkmgr.core.fields.aliases import MAX_ALIAS, normal
 from linkmgr.core.settings import settings
 from linkmgr.core.web.request import current
 from linkmgr.repository import extra_path, public
@@ -36,4 +36,4 @@ def _aliases(parts: list[str], most: int) -> dict[str, int]:
     numbers = range(1, min(most, len(parts) - 1) + 1)
     decoded = {"/".join(parts[:n]).encode("latin-1").decode(errors="replace"): n for n in numbers}
     aliases = {normal(text): n for text, n in decoded.items()}
-    return {alias: n for alias, n in aliases.items() if n == 1 or is_wide(alias)}
+    return {alias: n for alias, n in aliases.items() if len(alias) <= MAX_ALIAS and "\0" not in alias}
