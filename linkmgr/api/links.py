@@ -148,9 +148,8 @@ _FOUND = shapes.success(
     details=shapes.ref("Link"),
     record=shapes.ref("Link"),
 )
-_LIST = shapes.with_error(_FOUND, "short_url_unknown", "If no link has this `short`.") | {
-    "required": ["error"]
-}
+_LIST = shapes.with_error(_FOUND, "short_url_unknown", "If no link has this `short`.")
+_LIST["required"] = ["error"]
 _LIST["examples"] = [
     shapes.example_of(shapes.listing_schema("urls", Link), shapes.RECORDS | shapes.records_of(Link))
 ]
@@ -341,9 +340,9 @@ def _checked(externalid: str) -> str:
 def put(externalid: str) -> Response:
     """Create or change a link by its external id.
 
-    If a link of yours that is not in the bin has this `externalid`, the members that are sent
-    change, as by `PUT /api/url/{link_id}/update`. Otherwise a link is created. `is_new` says which.
-    Of several requests at once, one creates the link and the others change it.
+    Without a link of this `externalid` outside the bin, it creates one. Otherwise the members that
+    are sent change, as by `PUT /api/url/{link_id}/update`: without `domain`, the link's own decides
+    what `custom` can be. `is_new` says which. Of several requests at once, one creates the link.
     """
     own, sent = {"externalid": _checked(externalid)}, parse()
     load(Link.creates(), {"url": sent.get("url"), "domain": ""})  # a change needs a URL too
