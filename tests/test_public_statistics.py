@@ -70,6 +70,19 @@ def test_a_page_shows_the_chosen_tables_of_the_chosen_period(app: Flask, alice: 
     assert '<div class="tables">' not in opened(app, put(alice, f"url/{link}", tables=[])).text
 
 
+def test_all_time_begins_with_the_first_click(app: Flask, alice: Client, store: Store, link: int) -> None:
+    page = put(alice, f"url/{link}", period="all", tables=["country"])
+    assert page["period"] == "all"
+    shown = opened(app, page).text
+    assert "12 clicks in all time<" in shown
+    assert len(re.findall('class="mark"', shown)) == 66  # days, without any before
+    store([Visited(link, datetime(year, 5, 1, tzinfo=UTC)) for year in (1994, 2024)])
+    public_statistics._figures.cache_clear()
+    assert "13 clicks in all time<" in opened(app, page).text  # of at most MAX_DAYS
+    never = put(alice, f"url/{add(alice, custom='never')['id']}", period="all")
+    assert "No clicks in all time." in opened(app, never).text
+
+
 def test_a_page_has_no_name_target_or_address_that_visitors_do_not_see(app: Flask, alice: Client, link: int) -> None:
     other = add(alice, custom="winter", url="https://example.com/other")
     page = opened(app, put(alice, f"url/{link}", tables=[*TITLES])).text
@@ -249,7 +262,7 @@ def test_the_figures_of_a_large_campaign_need_a_slot(
 @pytest.mark.parametrize(
     "members",
     [
-        {"period": "all"},
+        {"period": "1d"},
         {"period": 7},
         {"public": "yes"},
         {"tables": "country"},
@@ -320,7 +333,7 @@ def test_the_console_shows_changes_and_hides_a_page(app: Flask, console: FlaskCl
     assert alice.get(f"/api/url/{link}/public").get_json()["data"] == page
     assert console.post(path, data=fields(form) | {"password.remove": "1", "tables": []}).status_code == 303
     assert alice.get(f"/api/url/{link}/public").get_json()["data"] == page | {"haspassword": False, "tables": []}
-    answer = console.post(path, data={"period": "all"})
+    answer = console.post(path, data={"period": "1d"})
     assert (answer.status_code, "period must be one of" in words(answer.text)) == (400, True)
     assert console.post(path, data={"hide": "1"}).status_code == 303
     assert opened(app, page).status_code == 404

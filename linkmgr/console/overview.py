@@ -1,11 +1,12 @@
 """Statements of the console: clicks and labels of a period. Visits of bots are not counted. Times
 are those of `periods.as_rollups`."""
 
+from datetime import UTC, datetime
 from typing import Unpack
 
 from linkmgr.console import queries
 from linkmgr.core.database.paging import Page, Paging, page
-from linkmgr.core.database.statements import Row, replica_rows
+from linkmgr.core.database.statements import Row, replica_row, replica_rows
 from linkmgr.core.fields.short_urls import short_url
 from linkmgr.visits.dimensions import UNKNOWN
 
@@ -97,6 +98,21 @@ def overview(
         **buckets,
         **{f"label_{name}": value for name, value in labels.items()},
     )
+
+
+def first_visit(user_id: int, subject: str, row_id: int) -> datetime | None:
+    """Return the time since which the visits of a row are counted, as `overview` does."""
+    first = replica_row(
+        """
+        SELECT extract(epoch FROM first_visit(
+                   %(user_id)s, tracked_by(%(user_id)s, %(subject)s, %(row_id)s, %(most)s)))::bigint AS at
+        """,
+        user_id=user_id,
+        subject=subject,
+        row_id=row_id,
+        most=queries.MANY,
+    )
+    return datetime.fromtimestamp(first["at"], UTC) if first and first["at"] is not None else None
 
 
 def top_tracked(user_id: int, *, busiest: str | None, limit: int, times: dict[str, str]) -> list[Row]:

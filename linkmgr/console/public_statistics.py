@@ -8,7 +8,7 @@ from typing import Any
 from flask import Blueprint, Response, flash, g, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from linkmgr.console import periods
+from linkmgr.console import overview, periods
 from linkmgr.console.forms import BOTH
 from linkmgr.console.frame import blueprint
 from linkmgr.core.database.statements import Row
@@ -20,7 +20,8 @@ from linkmgr.core.settings import settings
 from linkmgr.core.web import attempts, limiter, pool, security_headers
 from linkmgr.core.web import request as web_request
 from linkmgr.features.public_statistics import repository as public_statistics
-from linkmgr.features.public_statistics.schema import BOUNDED_PERIODS, PublicPage, change
+from linkmgr.features.public_statistics.schema import PublicPage, change
+from linkmgr.features.statistics.periods import PERIODS
 from linkmgr.visits.dimensions import TITLES
 
 bp = blueprint("public_pages_form", "/console")
@@ -42,7 +43,7 @@ def share(noun: str, row_id: int) -> ResponseReturnValue:
         back=url_for(f"console.{noun}", row_id=row_id),
         row=public_statistics.read(g.user_id, **subject),
         problem=problem and problem.message,
-        periods={name: periods.named(name, now).name for name in BOUNDED_PERIODS},
+        periods={name: periods.named(name, now).name for name in PERIODS},
         tables=TITLES,
     )
     return page, 400 if problem else 200
@@ -103,9 +104,10 @@ def _figures(_minute: float, stored: tuple[tuple[str, Any], ...]) -> Row:
         pool.count_for("public statistics")
         pool.take("stats_busy")
     g.user_id, g.zone, g.account = page["user_id"], parse_zone(page["timezone"]), {"uncounted_since": None}
-    period = periods.named(page["period"], datetime.now(UTC))
     subject = "campaign" if page["campaign_id"] else "link"
     row_id, headings = page[f"{subject}_id"], {name: TITLES[name] for name in page["tables"]}
+    first = overview.first_visit(g.user_id, subject, row_id) if page["period"] == "all" else None
+    period = periods.named(page["period"], datetime.now(UTC), first)
     rows, chart, _ = periods.count(period, subject=subject, row_id=row_id, dimensions=headings, limit=_TOP)
     tables = periods.tables(rows, headings, _labeled, {})
     return {

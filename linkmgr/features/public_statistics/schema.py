@@ -11,9 +11,6 @@ from linkmgr.features.public_statistics import repository as public_statistics
 from linkmgr.features.statistics.periods import PERIODS
 from linkmgr.visits.dimensions import TITLES
 
-# One that begins with the first visit could be of any length
-BOUNDED_PERIODS = tuple(name for name in PERIODS if name != "all")
-
 
 class Tables(Array):
     json: ClassVar[JsonSchema] = {"type": "array", "items": {"type": "string", "enum": list(TITLES)}}
@@ -38,7 +35,7 @@ class PublicPage(Resource):
         "correct horse",
         removed="",
     )
-    period = member(Choice(BOUNDED_PERIODS), "The period of all figures, as in `GET /api/stats`.", "28d")
+    period = member(Choice(PERIODS), "The period of all figures, as in `GET /api/stats`.", "28d")
     tables = member(Tables(), "The dimensions of which the page has a table.", ["country", "referrer"])
 
 
