@@ -28,7 +28,8 @@ from linkmgr.features.webhooks.sender import new_secret
 bp = blueprint("webhook_pages", "/console")
 
 # By the first word of an event, if they are not that word
-_NOUNS = {"qr": "QR code", "bio": "bio page", "splash": "splash page", "utm": "UTM template"}
+_NOUNS = {"qr": "QR code", "bio": "bio page", "splash": "splash page", "utm": "UTM template",
+          "public": "public page"}  # fmt: skip
 _HEADINGS = {"*": "Everything", "audit": "Audit trail"}
 _LABELS = {
     "*": "All events", "audit.*": "The whole audit trail", "audit.sign_in": "Sign-ins", "audit.key": "API keys changed",

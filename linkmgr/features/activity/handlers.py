@@ -31,8 +31,9 @@ _CHANGE = shapes.object_of(
 )
 _ABOUT = f"""\
 Who changed what in an account since it has invited its first member: links, QR codes, pages and whatever else has
-events, API keys, members, and imports that ended. Changes are kept for {activity.DAYS_KEPT} days. Of an account they
-are at most {outbox.MAX_EVENTS:,} and {outbox.MAX_BYTES >> 20} MiB; beyond that, the oldest are dropped."""
+events, public statistics, API keys, members, and imports that ended. Changes are kept for {activity.DAYS_KEPT} days.
+Of an account they are at most {outbox.MAX_EVENTS:,} and {outbox.MAX_BYTES >> 20} MiB; beyond that, the oldest are
+dropped."""
 SECTION = Section("activity", "Activity", _ABOUT, lambda: {"Change": _CHANGE, "Actor": shapes.ACTOR})
 
 

@@ -42,28 +42,59 @@ def read(user_id: int, *, link_id: int | None = None, campaign_id: int | None = 
 
 
 def change(user_id: int, *, link_id: int | None = None, campaign_id: int | None = None, **sent: Any) -> Row:
-    """Change what is not None. `password` is a hash, or empty for none. A page that becomes public
-    gets a new token."""
+    """Change what is not None, which is an event. `password` is a hash, or empty for none. A page
+    that becomes public gets a new token."""
     page = run(
         """
-        INSERT INTO public_statistics AS p
-               (user_id, link_id, campaign_id, token, password_hash, period, tables)
-        SELECT %(user_id)s, link_id, campaign_id, CASE WHEN %(public)s THEN %(token)s END,
-               nullif(%(password)s::text, ''), coalesce(%(period)s, '28d'),
-               coalesce(%(tables)s::text[], '{country,referrer,device}')
-          FROM (SELECT (SELECT id FROM links WHERE user_id = %(user_id)s AND id = %(link_id)s
-                           FOR KEY SHARE) AS link_id,
-                       (SELECT id FROM campaigns WHERE user_id = %(user_id)s AND id = %(campaign_id)s
-                           FOR KEY SHARE) AS campaign_id) subject
-         WHERE num_nonnulls(link_id, campaign_id) = 1
-            ON CONFLICT (user_id, link_id, campaign_id) DO UPDATE
-           SET token = CASE WHEN %(public)s::boolean IS NULL THEN p.token
-                            WHEN %(public)s THEN coalesce(p.token, excluded.token) END,
-               password_hash = CASE WHEN %(password)s::text IS NULL THEN p.password_hash
-                                    ELSE excluded.password_hash END,
-               period = coalesce(%(period)s, p.period),
-               tables = coalesce(%(tables)s::text[], p.tables)
-        RETURNING token, password_hash IS NOT NULL AS haspassword, period, tables
+        WITH subject AS MATERIALIZED (
+            SELECT (SELECT id FROM links WHERE user_id = %(user_id)s AND id = %(link_id)s
+                       FOR KEY SHARE) AS link_id,
+                   (SELECT id FROM campaigns WHERE user_id = %(user_id)s AND id = %(campaign_id)s
+                       FOR KEY SHARE) AS campaign_id),
+        before AS MATERIALIZED (
+            SELECT link_id, campaign_id, token, password_hash, coalesce(period, '28d') AS period,
+                   coalesce(tables, '{country,referrer,device}') AS tables
+              FROM subject
+              LEFT JOIN LATERAL (
+                   SELECT token, password_hash, period, tables FROM public_statistics p
+                    WHERE user_id = %(user_id)s
+                      AND (p.link_id = subject.link_id OR p.campaign_id = subject.campaign_id)
+                      FOR NO KEY UPDATE) stored ON true
+             WHERE num_nonnulls(link_id, campaign_id) = 1),
+        stored AS (
+            INSERT INTO public_statistics AS p
+                   (user_id, link_id, campaign_id, token, password_hash, period, tables)
+            SELECT %(user_id)s, link_id, campaign_id, CASE WHEN %(public)s THEN %(token)s END,
+                   nullif(%(password)s::text, ''), coalesce(%(period)s, period),
+                   coalesce(%(tables)s::text[], tables)
+              FROM before
+                ON CONFLICT (user_id, link_id, campaign_id) DO UPDATE
+               SET token = CASE WHEN %(public)s::boolean IS NULL THEN p.token
+                                WHEN %(public)s THEN coalesce(p.token, excluded.token) END,
+                   password_hash = CASE WHEN %(password)s::text IS NULL THEN p.password_hash
+                                        ELSE excluded.password_hash END,
+                   period = coalesce(%(period)s, p.period),
+                   tables = coalesce(%(tables)s::text[], p.tables)
+            RETURNING token, password_hash, period, tables),
+        noted AS (
+            INSERT INTO outbox (user_id, type, object_id, stored, data)
+            SELECT %(user_id)s, 'public.updated', coalesce(link_id, campaign_id),
+                   members -> 1 || jsonb_build_object(
+                       'link', link_id, 'campaign', campaign_id, 'name',
+                       coalesce((SELECT name FROM campaigns WHERE id = campaign_id),
+                                link_title(link_id, (SELECT title FROM links WHERE id = link_id)))),
+                   members -> 0
+              FROM before b
+              JOIN stored s ON (s.token, s.password_hash, s.period, s.tables)
+                               IS DISTINCT FROM (b.token, b.password_hash, b.period, b.tables),
+                   LATERAL (SELECT jsonb_agg(jsonb_build_object(
+                                       'public', token IS NOT NULL, 'period', period, 'tables', tables,
+                                       'haspassword', password_hash IS NOT NULL) ORDER BY n)
+                              FROM (VALUES (0, b.token, b.password_hash, b.period, b.tables),
+                                           (1, s.token, s.password_hash, s.period, s.tables))
+                                   AS states (n, token, password_hash, period, tables)) pair (members)
+             WHERE notes_changes(%(user_id)s))
+        SELECT token, password_hash IS NOT NULL AS haspassword, period, tables FROM stored
         """,
         user_id=user_id,
         link_id=link_id,

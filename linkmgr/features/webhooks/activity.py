@@ -12,7 +12,11 @@ from linkmgr.core.database.statements import Row
 from linkmgr.features.webhooks.schema import SUBJECTS
 
 CHANGES = ("created", "updated", "deleted")
-TYPES = (*(f"{subject}.{change}" for subject in SUBJECTS for change in CHANGES), "import.finished")
+TYPES = (
+    *(f"{subject}.{change}" for subject in SUBJECTS for change in CHANGES),
+    "public.updated",
+    "import.finished",
+)
 OF_ACCOUNT = tuple(f"{subject}.{change}" for subject in ("key", "member") for change in CHANGES)
 DAYS_KEPT = 90
 READER = 0  # the id of the activity among those of webhooks
@@ -32,7 +36,7 @@ def of_record(event: Row, data: Row, changes: Row) -> Row:
         "user_id": -abs(event["user_id"]),
         "type": event["type"],
         "created": event["created"],
-        "data": {"id": data.get("id"), "name": str(name)[:255]},
+        "data": {"id": data.get("id", event["object_id"]), "name": str(name)[:255]},
         "extra": {
             "actor": {"user": event["person_id"], "name": event["person"], "key": actor.get("key")},
             "changes": {name: [] if name in _SECRET else pair for name, pair in changes.items()},

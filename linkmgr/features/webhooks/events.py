@@ -157,13 +157,10 @@ def _received(event: Row, webhooks: list[Row]) -> list[tuple[Any, list[Row]]]:
 
 def _record(event: Row) -> tuple[Any, list[Row]]:
     path, _, change = event["type"].partition(".")
-    if path == "conversion":
-        times = {name: timestamp(event["data"][name]) for name in ("click", "date", "updated")}
-        return event["data"] | times, outbox.tracked_rows(event["user_id"], [event["data"]["link"]])
+    if path in _OTHERS:
+        return _OTHERS[path](event)
     if event["object_id"] is None or event["type"] == TEST:
         return event["data"], []
-    if event["type"] == "answer.received":
-        return _answer(event["data"]), []
     if change == "deleted":
         stored = event["data"]
         ids = {
@@ -184,9 +181,25 @@ def _record(event: Row) -> tuple[Any, list[Row]]:
         return record, tracked or [{path: event["object_id"]}]
 
 
-def _answer(stored: Row) -> Row:
+def _conversion(event: Row) -> tuple[Row, list[Row]]:
+    times = {name: timestamp(event["data"][name]) for name in ("click", "date", "updated")}
+    return event["data"] | times, outbox.tracked_rows(event["user_id"], [event["data"]["link"]])
+
+
+def _public_page(event: Row) -> tuple[Row, list[Row]]:
+    page, link_id = event["stored"], event["stored"]["link"]
+    tracked = outbox.tracked_rows(event["user_id"], [link_id]) if link_id else [page]
+    return page | {"name": page["name"] or _short_url(next(iter(tracked), None))}, tracked
+
+
+def _answer(event: Row) -> tuple[Row, list[Row]]:
+    stored = event["data"]
     members = {"id": stored["id"], "overlay": stored["overlay_id"], "answer": stored["answer"]}
-    return members | {"date": timestamp(stored["created"])}
+    return members | {"date": timestamp(stored["created"])}, []
+
+
+# By the first word of their types: the data of events that are of no resource
+_OTHERS = {"conversion": _conversion, "public": _public_page, "answer": _answer}
 
 
 def _deleted(path: str, stored: Row) -> Row:

@@ -22,6 +22,7 @@ TEST = "webhook.test"  # delivered to the tested webhook only
 TYPES = (
     *(f"{subject}.{change}" for subject in SUBJECTS for change in ("created", "updated", "deleted")),
     *(f"link.{change}" for change in ("expired", "blocked", "broken", "recovered")),
+    "public.updated",
     "conversion.created",
     "conversion.changed",
     "visit",
