@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from flask import Flask
@@ -13,7 +14,7 @@ from linkmgr.core.fields.languages import NAMES as LANGUAGES
 from linkmgr.features.imports import job
 from linkmgr.visits import bots
 from tests.conftest import Client
-from tests.support.archives import export, normalized, zipped
+from tests.support.archives import archive, export, normalized, zipped
 from tests.support.factories import Sql
 from tests.support.imported import Import, details, import_of, send, yourls
 from tests.support.pages import signed_in, words
@@ -146,6 +147,62 @@ def test_refused_bots_of_an_account_are_no_clicks(tiny: Client, run_import: Impo
     visits: list[Visit] = [{}] * 60 + [{"bot": True}] * 60
     assert run_import(tiny, account(*visits, clicks=70))["visits"] == 100
     assert clicks_of(tiny, "sale") == (50, 20)
+
+
+PAGE = {"public": True, "period": "all", "tables": ["os"]}
+
+
+def test_public_statistics_move_with_their_address_and_password(
+    *, app: Flask, alice: Client, bob: Client, run_import: Import, sql: Sql
+) -> None:
+    link = alice.add("/api/url/add", {"url": "https://example.com/", "custom": "sale"})
+    hidden = alice.add("/api/url/add", {"url": "https://example.com/hidden", "custom": "hidden"})
+    campaign = alice.add("/api/campaign/add", {"name": "Fair"})
+    paths = [f"/api/url/{link}/public", f"/api/url/{hidden}/public", f"/api/campaign/{campaign}/public"]
+    members = [PAGE | {"password": "open sesame"}, PAGE | {"public": False}, {"public": True, "password": "x"}]
+    before = [alice.put(path, sent).get_json()["data"] for path, sent in zip(paths, members, strict=True)]
+    exported = export(alice)
+    assert run_import(alice, exported)["made"] == 0
+    assert [alice.get(path).get_json()["data"] for path in paths] == before
+    copies = run_import(alice, exported, "?on_conflict=rename")  # of which the addresses are taken
+    assert (copies["made"], copies["failed"]) == (2, 0)
+    sql("DELETE FROM links WHERE user_id = %(id)s RETURNING 1", id=alice.id)
+    sql("DELETE FROM campaigns WHERE user_id = %(id)s RETURNING 1", id=alice.id)
+    assert run_import(bob, exported)["failed"] == 0
+    links = {row["alias"]: row["id"] for row in bob.get("/api/urls").get_json()["data"]["urls"]}
+    [fair] = bob.get("/api/campaigns").get_json()["data"]["campaigns"]
+    paths = [f"/api/url/{links[alias]}/public" for alias in ("sale", "hidden")] + [f"/api/campaign/{fair['id']}/public"]
+    assert [bob.get(path).get_json()["data"] for path in paths] == before
+    page = urlsplit(before[0]["url"]).path
+    answers = [app.test_client().post(page, data={"password": word}) for word in ("wrong", "open sesame")]
+    assert [answer.status_code for answer in answers] == [401, 200]
+
+
+@pytest.mark.parametrize(("token", "is_kept"), [("y" * 43, True), ("x", False), ("../" * 14 + "x", False), (7, False)])
+def test_an_address_of_public_statistics_that_can_be_guessed_is_replaced(
+    alice: Client, run_import: Import, token: object, is_kept: bool
+) -> None:
+    link = {"id": 7, "url": "https://example.com/", "custom": "sale", "alias": "sale"}
+    assert run_import(alice, archive(links=[link], public=[PAGE | {"link": 7, "token": token}]))["failed"] == 0
+    [stored] = alice.get("/api/urls").get_json()["data"]["urls"]
+    kept = alice.get(f"/api/url/{stored['id']}/public").get_json()["data"]["url"].rpartition("/")[2]
+    assert (kept == token, len(kept)) == (is_kept, 43)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [{"period": "1d"}, {"tables": "os"}, {"password_hash": "x"}, {"password_hash": 7}, {"public": "yes"}],
+    ids=str,
+)
+def test_a_page_of_statistics_with_a_bad_setting_is_not_public(
+    alice: Client, run_import: Import, sql: Sql, broken: dict[str, Any]
+) -> None:
+    link = {"id": 7, "url": "https://example.com/", "custom": "sale", "alias": "sale"}
+    found = run_import(alice, archive(links=[link], public=[PAGE | {"link": 7} | broken]))
+    assert (found["made"], found["failed"]) == (1, 1)
+    assert sql("SELECT FROM public_statistics") == []
+    mended = run_import(alice, alice.get(f"/api/imports/{found['id']}/errors.csv").data)
+    assert (mended["made"], mended["failed"]) == (0, 1)
 
 
 def test_conversions_of_an_account_are_restored(alice: Client, bob: Client, run_import: Import, sql: Sql) -> None:

@@ -31,9 +31,11 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 # The features that a feature imports, and why.
 NEEDED = {
     ("exports", "conversions"): "the zip of an account has its conversions",
+    ("exports", "public_statistics"): "the zip of an account has its pages",
     ("exports", "statistics"): "visits are exported",
     ("exports", "utm"): "the zip of an account has its templates",
     ("imports", "conversions"): "the zip of an account has its conversions",
+    ("imports", "public_statistics"): "the zip of an account has its pages",
     ("imports", "exports"): "it reads the zip of an account",
     ("mail", "statistics"): "the weekly report has its figures",
     ("public_statistics", "statistics"): "its page has the periods of statistics",

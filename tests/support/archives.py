@@ -17,6 +17,7 @@ REFERENCES = {
     "bio": {"channel": "channels"},
     "answers": {"overlay": "overlays"},
     "conversions": {"link": "links"},
+    "public": {"link": "links", "campaign": "campaigns"},
 }
 
 
@@ -51,7 +52,10 @@ def normalized(archive: bytes) -> Files:
     targets = places["links"] | {row: -1 - place for row, place in places["qr"].items()}
     for line in files["visits"]:
         line |= {"target": targets[line["target"]], "id": 0}
-    files["visits"].sort(key=json.dumps)  # in the order of the ids of their targets, which the copy creates in another
+    for line in files["public"]:
+        line["id"] = 0
+    for file in ("visits", "public"):
+        files[file].sort(key=json.dumps)  # in the order of the ids of their targets, which the copy creates in another
     return files
 
 

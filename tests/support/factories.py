@@ -179,7 +179,7 @@ def public_page(sql: Sql, user_id: int, **subject: int) -> None:
     statement = (
         f"INSERT INTO public_statistics (user_id, {column}, token, period, tables) VALUES (%(user_id)s, %(id)s, "
     )
-    sql(f"{statement} 'token{next(_numbers)}', '28d', '{{os}}') RETURNING token", user_id=user_id, id=row_id)
+    sql(f"{statement} '{next(_numbers):0>43}', '28d', '{{os}}') RETURNING token", user_id=user_id, id=row_id)
 
 
 def change(sql: Sql, user_id: int) -> int:

@@ -27,6 +27,8 @@ refer to. The files come in an order in which a line refers to earlier lines onl
     conversions.jsonl
                      link (an id), click (the time of the visit) and date with microseconds, event,
                      order, value, currency, problem, source, and the labels of the visit
+    public.jsonl     link or campaign (an id), the members of PUT /api/url/{id}/public,
+                     `password_hash`, and `token`: the last part of the address, or null
     manifest.json    `format`, `service`, `base_url`, `username`, `exported` (the time), and
                      `counts`: lines by file
 
@@ -44,6 +46,7 @@ from linkmgr.core.database.tables import Batch, in_batches
 from linkmgr.core.settings import settings
 from linkmgr.core.web import streams
 from linkmgr.features.conversions import repository as conversions
+from linkmgr.features.public_statistics import repository as public_statistics
 from linkmgr.features.statistics import visit_list
 from linkmgr.features.utm.schema import UTM_TEMPLATES
 from linkmgr.repository import domains, link_records, qr, users
@@ -54,12 +57,13 @@ from linkmgr.schemas.stored import STORED
 
 FORMAT = 1
 RESOURCES = {stored.words.file_name: stored for stored in (*STORED, UTM_TEMPLATES)}
-FILES = (*RESOURCES, "answers", "links", "qr", "logos", "visits", "conversions")
+FILES = (*RESOURCES, "answers", "links", "qr", "logos", "visits", "conversions", "public")
 # Members that follow from others
 _DERIVED = {
     "links": ("shorturl", "channels", "haspassword"),
     "qr": ("shorturl", "link"),
     "bio": ("shorturl",),
+    "public": ("id",),
 }
 
 
@@ -91,6 +95,7 @@ def _batches(name: str, user_id: int) -> Iterator[list[Row]]:
         "links": _links,
         "qr": QR_CODES.exported,
         "logos": qr.logos,
+        "public": public_statistics.batch,
     }
     return in_batches(special.get(name) or RESOURCES[name].exported, user_id)
 

@@ -4,7 +4,8 @@ and the other one is None. A page without a token is not public."""
 from typing import Any
 
 from linkmgr.core import keys
-from linkmgr.core.database.statements import Row, row, run
+from linkmgr.core.database.statements import Row, row, rows, run
+from linkmgr.core.database.tables import BATCH
 from linkmgr.core.errors import existing
 from linkmgr.core.settings import settings
 from linkmgr.visits.blocked import blocked
@@ -41,9 +42,31 @@ def read(user_id: int, *, link_id: int | None = None, campaign_id: int | None = 
     return _record(page, campaign_id)
 
 
+def batch(user_id: int, after: int) -> list[Row]:
+    """Return pages of links and campaigns in the order of their ids, behind one of these."""
+    return rows(
+        """
+        SELECT coalesce(link_id, campaign_id) AS id, link_id AS link, campaign_id AS campaign,
+               token IS NOT NULL AS public, token, password_hash, period, tables
+          FROM ((SELECT * FROM public_statistics
+                  WHERE user_id = %(user_id)s AND link_id > %(after)s
+                  ORDER BY link_id LIMIT %(limit)s)
+                 UNION ALL
+                (SELECT * FROM public_statistics
+                  WHERE user_id = %(user_id)s AND campaign_id > %(after)s
+                  ORDER BY campaign_id LIMIT %(limit)s)) pages
+         ORDER BY id
+         FETCH FIRST %(limit)s ROWS WITH TIES
+        """,
+        user_id=user_id,
+        after=after,
+        limit=BATCH,
+    )
+
+
 def change(user_id: int, *, link_id: int | None = None, campaign_id: int | None = None, **sent: Any) -> Row:
     """Change what is not None, which is an event. `password` is a hash, or empty for none. A page
-    that becomes public gets a new token."""
+    that becomes public gets the `token`, or a new one."""
     page = run(
         """
         WITH subject AS MATERIALIZED (
@@ -99,8 +122,7 @@ def change(user_id: int, *, link_id: int | None = None, campaign_id: int | None 
         user_id=user_id,
         link_id=link_id,
         campaign_id=campaign_id,
-        token=keys.new_token(),
-        **sent,
+        **{"token": keys.new_token()} | sent,
     )
     return _record(page, campaign_id)
 
