@@ -4,7 +4,9 @@ import secrets
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from unittest.mock import Mock
 
+import psycopg2
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
@@ -117,6 +119,30 @@ def test_paths_that_are_asked_often_survive_a_flood_of_others(
     assert counted["/winter"] == 1
     assert len(counted) <= 21
     assert sum(counted.values()) == 150 * times + 31
+
+
+def test_what_was_counted_is_kept_while_the_database_is_away(
+    app: Flask, alice: Client, domain: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("linkmgr.features.missing_paths.paths._MAX_COUNTED", 3)
+    counter = MissingPaths(app)
+    monkeypatch.setattr(counter, "start", lambda: None)
+
+    def count(paths: str) -> None:
+        for path in paths:
+            counter.add(domain, f"/{path}")
+
+    count("aab")
+    with monkeypatch.context() as away, app.app_context():
+        away.setattr(repository, "run_unsynced", Mock(side_effect=psycopg2.OperationalError))
+        for paths in ("ac", "de"):
+            with pytest.raises(psycopg2.OperationalError):
+                counter.work()
+            count(paths)
+    with app.app_context():
+        counter.work()
+        counter.work()
+    assert found(alice, domain) == {"/a": 3, "/b": 1, "/e": 1, "Other": 2}
 
 
 def test_a_process_stores_what_it_counted_when_it_stops(app: Flask, alice: Client, domain: int) -> None:

@@ -7,9 +7,11 @@ from collections import Counter
 from typing import Any
 
 import orjson
+import psycopg2
 from flask import Flask
 
 from linkmgr.core.database.background import Background
+from linkmgr.core.database.statements import Row
 from linkmgr.core.fields.aliases import PATTERN, normal
 from linkmgr.core.settings import this_app
 from linkmgr.core.web.host import wide_alias
@@ -30,24 +32,29 @@ class MissingPaths(Background):
         self._counts: dict[int, Counter[str]] = {}  # by domain
         self._lock = threading.Lock()
 
-    def add(self, domain_id: int, path: str) -> None:
+    def add(self, domain_id: int, path: str, visits: int = 1) -> None:
         self.start()
         with self._lock:
             paths = self._counts.setdefault(domain_id, Counter())
             if path not in paths and len(paths) >= max(1, _MAX_COUNTED // len(self._counts)):
                 _forget_half(paths)
-            paths[path] += 1
+            paths[path] += visits
 
     def work(self) -> None:
         with self._lock:
             counts, self._counts = self._counts, {}
-        rows = [
+        rows: list[Row] = [
             {"domain_id": domain_id, "path": path, "visits": visits}
             for domain_id, paths in counts.items()
             for path, visits in paths.items()
         ]
-        if rows:
-            missing_paths.add(orjson.dumps(rows).decode())
+        try:
+            if rows:
+                missing_paths.add(orjson.dumps(rows).decode())
+        except (psycopg2.OperationalError, psycopg2.InterfaceError):  # the database is away
+            for row in rows:
+                self.add(**row)
+            raise
 
     end = work
 
