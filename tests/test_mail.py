@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from flask import Flask
 
+from linkmgr.core.database import jobs
 from linkmgr.core.hooks import hooks
 from linkmgr.core.settings import InvalidSetting
 from linkmgr.features.mail import messages, smtp
@@ -169,6 +170,29 @@ def test_a_server_that_is_down_or_hangs_delays_messages_and_is_left_alone_meanwh
     post.age(10)
     post.deliver()
     assert len(post.waiting()) == 2, "nothing listens any more"
+
+
+def test_a_server_that_looks_at_a_message_for_long_gets_it_once(
+    post: Post, alice: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(smtp, "SECONDS", 0.3)
+    post.box.message_seconds = 1
+    send(post, alice, "account_changed", change="")
+    assert (len(post.box.envelopes), post.waiting()) == (1, [])
+
+
+def test_a_message_is_not_sent_when_another_process_could_take_its_job_before_the_answer(
+    post: Post, alice: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert smtp.DEADLINE < jobs.LEASE_SECONDS
+    monkeypatch.setattr(smtp, "DEADLINE", smtp.ANSWER_SECONDS + 0.5)
+    post.box.recipient_seconds = 1
+    send(post, alice, "account_changed", change="")
+    assert (len(post.box.envelopes), len(post.waiting())) == (0, 1)
+    post.box.recipient_seconds = 0
+    post.age(10)
+    post.deliver()
+    assert (len(post.box.envelopes), post.waiting()) == (1, [])
 
 
 def test_a_message_is_not_sent_again_because_of_what_follows_it(post: Post, alice: Client) -> None:

@@ -1,5 +1,6 @@
 """A mail server on loopback, and services that send to it."""
 
+import asyncio
 import ssl
 import time
 from collections.abc import Callable, Iterator
@@ -31,6 +32,7 @@ class Mailbox:
         self.answers: list[str] = []
         self.at_recipient = False  # it answers so to a recipient, not to a message
         self.farewell = "221 Bye"
+        self.recipient_seconds = self.message_seconds = 0.0  # until it answers to them
         self.port = 0
 
     @property
@@ -58,6 +60,7 @@ class _Handler:
         self.box = box
 
     async def handle_RCPT(self, _server: Any, _session: Any, envelope: Any, address: str, _options: Any) -> str:
+        await asyncio.sleep(self.box.recipient_seconds)
         if self.box.at_recipient and self.box.answers:
             return self.box.answers.pop(0)
         envelope.rcpt_tos.append(address)
@@ -70,6 +73,7 @@ class _Handler:
         if self.box.answers and not self.box.at_recipient:
             return self.box.answers.pop(0)
         self.box.envelopes.append(envelope)
+        await asyncio.sleep(self.box.message_seconds)
         return "250 taken as number 17"
 
 
@@ -208,7 +212,7 @@ def _shared_box() -> Iterator[Mailbox]:
 def post(app: Flask, app_with: Callable[..., Flask], _shared_box: Mailbox, sql: Sql) -> Post:
     """A service with a mail server, which tests share."""
     _shared_box.envelopes, _shared_box.answers, _shared_box.at_recipient = [], [], False
-    _shared_box.farewell = "221 Bye"
+    _shared_box.farewell, _shared_box.recipient_seconds, _shared_box.message_seconds = "221 Bye", 0, 0
     outgoing._down_until[0] = float("-inf")
     url = f"smtp://127.0.0.1:{_shared_box.port}"
     return Post(app_with(mail_url=url, mail_from=SENDER), _shared_box, sql)

@@ -1,14 +1,20 @@
-"""The connection to the mail server."""
+"""The connection to the mail server.
+
+A message that the server has got, but not answered in time, is sent again. So the server has longer
+to look at it than for other answers, and all ends before another process takes the job.
+"""
 
 import smtplib
 import ssl
 from contextlib import suppress
 from email.message import EmailMessage
+from time import monotonic
 from typing import Any
 
 from linkmgr.core.settings import settings
 
-SECONDS = 10  # for each response of the server
+SECONDS, ANSWER_SECONDS = 10, 25  # for each response of the server, and at least for that to a message
+DEADLINE = 50  # seconds for all; the lease of the job is 60
 _PERMANENT = 500
 
 
@@ -17,10 +23,20 @@ class Refused(Exception):
 
 
 class _Smtp(smtplib.SMTP):
-    answer = b""
+    answer, end, is_sending = b"", float("inf"), False
+
+    def getreply(self) -> tuple[int, bytes]:
+        if self.sock:
+            left = self.end - monotonic()
+            self.sock.settimeout(max(0.1, left if self.is_sending else min(left, SECONDS)))
+        return super().getreply()
 
     def data(self, msg: Any) -> tuple[int, bytes]:
+        if self.end - monotonic() < ANSWER_SECONDS:
+            raise TimeoutError("The mail server is too slow.")
+        self.is_sending = True
         code, self.answer = super().data(msg)
+        self.is_sending = False
         return code, self.answer
 
 
@@ -39,7 +55,9 @@ def send(message: EmailMessage, recipient: str) -> str:
     context = ssl.create_default_context()
     options: Any = {"local_hostname": settings().host, "timeout": SECONDS}
     options |= {"context": context} if server.is_tls else {}
+    end = monotonic() + DEADLINE
     smtp = (_SmtpOverTls if server.is_tls else _Smtp)(server.host, server.port, **options)
+    smtp.end = end
     try:
         if server.starttls:
             smtp.starttls(context=context)
