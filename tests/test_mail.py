@@ -59,6 +59,17 @@ def test_both_parts_of_a_message_say_the_same_and_fetch_nothing(post: Post, alic
         assert message["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
 
 
+@pytest.mark.parametrize("name", ["account_changed", "email_changed", "new_browser"])
+@pytest.mark.parametrize("has_passwords", [True, False])
+def test_a_message_speaks_of_passwords_if_there_are_any(
+    post: Post, app_with: Callable[..., Flask], alice: Client, *, name: str, has_passwords: bool
+) -> None:
+    url = f"smtp://127.0.0.1:{post.box.port}"
+    without = app_with(mail_url=url, mail_from=SENDER, passwords=str(int(has_passwords)))
+    send(Post(without, post.box, post.sql), alice, name, **VALUES[name])
+    assert ("password" in text_of(post.box.last)) == has_passwords
+
+
 def test_a_value_adds_no_header_and_no_block(post: Post, alice: Client) -> None:
     values = {"inviter": HOSTILE, "account": HOSTILE, "role": "viewer", "url": "https://go.test/"}
     send(post, alice, "invitation", to="dana@example.com", **values)
