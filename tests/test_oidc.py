@@ -346,6 +346,18 @@ def test_a_user_connects_an_account_at_the_provider_and_disconnects_it(
     assert refused(provider.sign_in(app.test_client(), "al.work"), 403, "you have no account here")
 
 
+def test_the_user_gets_a_message_about_a_connected_and_a_disconnected_account(
+    having: With, provider: Provider, alice: Client, sql: Sql
+) -> None:
+    console = signed_in(having(mail_url="smtp://127.0.0.1:9", mail_from="Links <links@example.org>"))
+    messages = "SELECT FROM jobs WHERE argument ->> 'message' = 'account_changed'"
+    for form, number in (("connect", 1), ("connect", 1), ("disconnect", 2)):
+        answer = console.post(f"/account/identity/{form}", data={"current_password": PASSWORD})
+        if form == "connect":
+            console.get(provider.approve(continued(answer), "al.work"))
+        assert len(sql(messages)) == number, "the second time, it was connected before"
+
+
 def confirm(browser: FlaskClient, provider: Provider, name: str = "dana") -> TestResponse:
     url = continued(browser.post("/account/identity/confirm", data={"next": "/account/factors"}))
     assert "max_age=0" in url

@@ -13,6 +13,7 @@ from linkmgr.console import account, confirm_page, confirmation, login, signed_i
 from linkmgr.core import errors, keys
 from linkmgr.core.database.statements import Row
 from linkmgr.core.errors import AppError
+from linkmgr.core.hooks import hooks
 from linkmgr.core.settings import settings
 from linkmgr.core.web import request as web_request
 from linkmgr.core.web import security_headers, session_store, sessions
@@ -123,6 +124,8 @@ def confirm() -> ResponseReturnValue:
 def _connect(user_id: int, person: accounts.Person) -> ResponseReturnValue:
     refused = errors.refusal(lambda: accounts.connect(user_id, person), "identity_taken")
     done = f"You can now sign in with {settings().oidc_name}."
+    if not refused:
+        hooks().notify(user_id, "account_changed", change=done)
     flash(refused.message if refused else done, "error" if refused else "success")
     return redirect(url_for("account_page.show"), code=303)
 
@@ -142,7 +145,9 @@ def _disconnect() -> str:
         g.user_id, settings().oidc_issuer
     ):
         raise AppError("identity_last")
-    return f"You no longer sign in with {settings().oidc_name}."
+    done = f"You no longer sign in with {settings().oidc_name}."
+    hooks().notify(g.user_id, "account_changed", change=done)
+    return done
 
 
 @identity_bp.post("/disconnect")
