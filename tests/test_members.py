@@ -126,6 +126,29 @@ def test_only_a_key_without_limits_makes_owners(alice: Client, make_key: Callabl
     assert answer.get_json()["data"]["role"] == "owner"
 
 
+@pytest.mark.parametrize("way", ["new", "rotated"])
+@pytest.mark.parametrize("scope", ["*", "account:write"])
+def test_a_key_of_a_member_does_not_take_over_the_account(
+    *, app: Flask, alice: Client, bob: Client, sql: Sql, way: str, scope: str
+) -> None:
+    path = "new"
+    if way == "rotated":
+        path = f"{alice.add('/api/key/add', {'name': 'Robot', 'scopes': [scope]})}/rotate"
+    browser = joined(app, sql, alice, bob, "owner")
+    form = {"name": "Robot", "scopes": scope, "current_password": PASSWORD}
+    page = browser.post(f"/console/keys/{path}", data=form).text
+    robot = Client(alice.http, re.findall(r'id="secret">(\w+)<', page)[0])
+    before = sql("SELECT email, password_hash FROM users ORDER BY id")
+    for has_left in (False, True):
+        for sent in ({"email": "mine@example.com"}, {"password": "a vast heron"}):
+            answer = robot.put("/api/account/update", sent)
+            assert (answer.status_code, answer.get_json()["code"]) == (403, "account_shared"), has_left
+        sql("DELETE FROM members RETURNING 1")
+    assert sql("SELECT email, password_hash FROM users ORDER BY id") == before
+    assert robot.put("/api/account/update", {"domain": ""}).status_code == 200
+    assert alice.put("/api/account/update", {"email": "new@example.com"}).status_code == 200
+
+
 @pytest.mark.parametrize("way", ["removed", "role", "left", "account suspended", "account deleted"])
 def test_who_loses_an_account_sees_the_own_one_at_the_next_request_and_changes_nothing(
     *, app: Flask, alice: Client, bob: Client, admin: Client, sql: Sql, dump: Callable[[], Rows], way: str

@@ -1,11 +1,13 @@
 from flask import Blueprint, Response
 
 from linkmgr.core.database.statements import Row
+from linkmgr.core.errors import AppError
 from linkmgr.core.fields import shapes
 from linkmgr.core.web import passwords
 from linkmgr.core.web.auth import caller, user_id
 from linkmgr.core.web.operation import Section, operation
 from linkmgr.core.web.responses import updated, versioned
+from linkmgr.repository import account as accounts
 from linkmgr.schemas.account import Account, change_account
 
 bp = Blueprint("account", __name__, url_prefix="/api")
@@ -47,16 +49,19 @@ def read_by_post() -> Response:
     "account.update",
     shapes.changed_schema("Account has been successfully updated.", Account),
     body=Account.updates(),
-    errors=("email_taken", "password_busy", "domain_unknown"),
+    errors=("email_taken", "password_busy", "domain_unknown", "account_shared"),
     row="users",
     has_etag=True,
 )
 def update(changes: Row) -> Response:
     """Change the e-mail address, the password or the default domain.
 
-    Send at least one of them.
+    Send at least one of them. If the account has had members, only its default key changes the
+    e-mail address and the password.
     """
     password = changes.pop("password")
+    if caller().key and (password or changes["email"]) and accounts.is_shared(user_id()):
+        raise AppError("account_shared")
     password_hash = None if password is None else passwords.hashed(password)
     account = change_account(user_id(), password_hash=password_hash, **changes)
     return updated("Account has been successfully updated.", account.pop("version"), data=account)

@@ -85,6 +85,8 @@ _LINES: dict[str, str | tuple[int, str, str]] = {
     "owner_exceeded": (403, "role",
         "Only an API key without limits can make owners of the account. Send another role, or use "
         "another key."),
+    "account_shared": "403 Other users work or have worked in this account, and may have this key. "
+    "Change its e-mail address and password on the account page, or with the default key.",
     "members_full": "400 You have 500 members and invitations, which is the maximum. Remove one.",
     "invitation_open": (400, "email",
         "You have invited this e-mail address already. Withdraw that invitation to send a new one."),

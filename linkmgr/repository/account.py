@@ -105,6 +105,12 @@ def update(user_id: int, **changes: Any) -> Row:
     return with_avatar(changed)
 
 
+def is_shared(user_id: int) -> bool:
+    """Return True if others may have keys of the account, since its first invitation."""
+    user = row("SELECT has_activity FROM users WHERE id = %(user_id)s", user_id=user_id)
+    return bool(existing(user, "user")["has_activity"])
+
+
 def replace_key(user_id: int, **key: Any) -> None:
     run(
         """
