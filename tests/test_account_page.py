@@ -135,6 +135,12 @@ def test_new_passwords_of_the_console_are_neither_short_nor_common(
     assert sentence in signed_in(app, "admin@example.com").post("/console/administration/users/new", data=form).text
 
 
+def test_a_new_password_is_not_the_name_of_its_user(console: FlaskClient, sql: Callable[..., list[Row]]) -> None:
+    sql("UPDATE users SET username = 'quorble-zintax' WHERE username = 'alice' RETURNING 1")
+    page = send(console, "/account/password", password="quorble-zintax", current_password=PASSWORD)
+    assert "The new password is common or easy to guess." in page
+
+
 def test_a_user_who_forgot_the_password_sets_a_new_one_by_a_link(
     app: Flask, admin: Client, alice: Client, sql: Callable[..., list[Row]]
 ) -> None:

@@ -107,7 +107,7 @@ def _change_password() -> str:
     if not settings().passwords:
         raise AppError("passwords_off")
     password = _sent("password")
-    require_strong(password, g.account["person_email"])
+    require_strong(password, g.account["person"], g.account["person_email"])
     if not g.by_link:
         confirmation.require()
     password_hash = passwords.hashed(password)
