@@ -187,6 +187,21 @@ def test_the_api_stores_a_new_address_at_once_and_tells_the_old_one(
     ]
 
 
+def test_invitations_do_not_keep_the_message_about_a_new_address_back(
+    post: Post, register: Callable[..., Client]
+) -> None:
+    bert, dana = (register(name, via=post.app) for name in ("bert", "dana"))
+    for number in range(8):
+        email = "dana@example.com" if number % 2 else "Dana@example.com"
+        invitation = bert.add("/api/member/add", {"email": email, "role": "viewer"})
+        bert.delete(f"/api/member/{invitation}/delete")
+    post.deliver()
+    assert len(post.box.messages) == 5, "in any spelling"
+    dana.put("/api/account/update", {"email": "new@example.com"})
+    post.deliver()
+    assert (post.box.last["To"], post.box.last["Subject"]) == ("dana@example.com", "Your e-mail address was changed")
+
+
 # --- security notices
 
 

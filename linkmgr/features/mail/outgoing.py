@@ -23,7 +23,7 @@ from linkmgr.features.mail.messages import MESSAGES
 
 HOUR, DAY = 3600, 86400
 MIN_PAUSE, MAX_PAUSE = 30, 4 * HOUR  # seconds between two attempts, each about as long as all before
-MAX_PER_ADDRESS = 5  # messages in an hour to an address that may be a stranger's
+MAX_PER_ADDRESS = 5  # messages of a kind in an hour to an address that may be a stranger's
 RESETS, RESETS_OF_CLIENT, RESETS_OF_ACCOUNT = 1000, 10, 3  # in an hour
 _ANSWERS = (smtplib.SMTPResponseException, smtplib.SMTPRecipientsRefused, AppError)  # the server is there
 _down_until = [float("-inf")]  # the time until which this process does not connect, after it failed
@@ -34,7 +34,9 @@ def notify(
 ) -> None:
     """Enqueue a message to a user, or to the address `to`. Users get one message `about` the
     same."""
-    if settings().mail_url is None or (to and not _spend(f"to {keys.digest(to).hex()}", MAX_PER_ADDRESS)):
+    if settings().mail_url is None:
+        return
+    if to and not _spend(f"{message} to {keys.digest(to.lower()).hex()}", MAX_PER_ADDRESS):
         return
     sealed = keys.seal(user_id, orjson.dumps({"to": to, **values}).decode())
     repository.enqueue(user_id, message, most=MESSAGES[message].most, sealed=sealed, about=about)
