@@ -18,9 +18,7 @@ from linkmgr.visits.dimensions import TITLES
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.factories import Sql
-from tests.support.joined import joined
-from tests.support.pages import fields, get, seen, words
-from tests.support.receivers import Deliver, events, subscribe
+from tests.support.pages import fields, get, words
 from tests.support.shortlinks import BRANDED, add
 from tests.support.visited import Store, Visited
 
@@ -314,65 +312,6 @@ def test_without_the_feature_there_is_no_page_and_no_operation(
     browser.post("/login", data={"email": "alice@example.com", "password": "correct horse"})
     assert f"{link}/public" not in get(browser, f"/console/links/{link}")
     assert browser.get(f"/console/links/{link}/public").status_code == 404
-
-
-# --- events and the activity
-
-
-def test_changes_are_events_and_activity_without_secrets(
-    *, app: Flask, alice: Client, bob: Client, sql: Sql, deliver: Deliver, link: int
-) -> None:
-    browser = joined(app, sql, alice, bob)
-    campaign = alice.add("/api/campaign/add", {"name": "Fair"})
-    subscribe(alice, "", "public.*")
-    browser.post(f"/console/links/{link}/public", data={"period": "7d", "tables": OFF["tables"], "password": SECRET})
-    put(alice, f"url/{link}", period="all", tables=["os"])
-    put(alice, f"url/{link}")
-    put(alice, f"url/{link}", public=False, password="")
-    put(alice, f"campaign/{campaign}", public=False)
-    token = put(alice, f"campaign/{campaign}", password=SECRET)["url"].rpartition("/")[2]
-    put(alice, f"campaign/{campaign}", password="another")
-    deliver()
-    of_link = {"link": link, "campaign": None, "name": "Secret name"} | OFF | {"public": True, "haspassword": True}
-    of_campaign = {"link": None, "campaign": campaign, "name": "Fair"} | OFF | {"public": True, "haspassword": True}
-    read = [(event["actor"]["user"], event.get("changes", {}), event["data"]) for event in events(alice)]
-    assert read == [
-        (person, changes, {name: value for name, value in record.items() if name != "url"})
-        for person, changes, record in (
-            (bob.id, {"public": [False, True], "haspassword": [False, True], "period": ["28d", "7d"]},
-             of_link | {"period": "7d"}),
-            (alice.id, {"period": ["7d", "all"], "tables": [OFF["tables"], ["os"]]},
-             of_link | {"period": "all", "tables": ["os"]}),
-            (alice.id, {"public": [True, False], "haspassword": [True, False]},
-             of_link | {"period": "all", "tables": ["os"], "public": False, "haspassword": False}),
-            (alice.id, {"public": [False, True], "haspassword": [False, True]}, of_campaign),
-            (alice.id, {}, of_campaign),  # another password
-        )
-    ]  # fmt: skip
-    rows = alice.get("/api/activity?type=public.*").get_json()["data"]["activity"]
-    assert [(row["name"], row["row"], row["actor"]["name"]) for row in rows] == [
-        *[("Fair", campaign, "alice")] * 2, *[("Secret name", link, "alice")] * 2, ("Secret name", link, "bob"),
-    ]  # fmt: skip
-    page = get(browser, "/console/members/activity?type=public.*")
-    assert "bob changed the public page Secret name" in seen(page)
-    assert "Password: no → yes" in seen(page)
-    assert not re.search(f"{SECRET}|another|argon2|{token}", page + str(events(alice)) + str(rows))
-
-
-@pytest.mark.parametrize("selected", ["campaign", "domain"])
-def test_events_of_pages_pass_the_filters_of_their_links(
-    alice: Client, sql: Sql, deliver: Deliver, link: int, selected: str
-) -> None:
-    rows = {"campaign": alice.add("/api/campaign/add", {"name": "Fair"}), "domain": factories.domain(sql, alice.id)}
-    host = sql("SELECT domain FROM domains")[0]["domain"]
-    inside = add(alice, custom="inside", campaign=rows["campaign"], domain=host)["id"]
-    subscribe(alice, "", "*", **{selected: rows[selected]})
-    for row in (link, inside):
-        put(alice, f"url/{row}")
-    put(alice, f"campaign/{rows['campaign']}")
-    deliver()
-    expected = [inside, None] if selected == "campaign" else [inside]
-    assert [event["data"]["link"] for event in events(alice)] == expected
 
 
 # --- the console

@@ -126,17 +126,14 @@ def _custom(now: datetime) -> Period | None:
     if not (begin or end):
         return None
     first, last = sorted(max(_FIRST, min(day, today)) for day in (begin or end or today, end or today))
-    since = _start_of(first, last)
-    span = checked(Range(g.zone, since, start_of_day(last + timedelta(days=1), g.zone), None))
+    # A day less, because the clocks may change in between
+    first = max(first, last - timedelta(days=MAX_DAYS - 2))
+    span = checked(
+        Range(g.zone, start_of_day(first, g.zone), start_of_day(last + timedelta(days=1), g.zone), None)
+    )
     name = f"{first:%b %-d}" + (f", {first.year}" if first.year != last.year else "")
     query = {"from": first.isoformat(), "to": last.isoformat()}
     return _period(span, f"the period {name} to {last:%b %-d, %Y}", query, now)
-
-
-def _start_of(first: date, last: date) -> datetime:
-    """Return the start of the first day of a period, or of the first that its length allows. That
-    is a day less than MAX_DAYS, because the clocks may change in between."""
-    return start_of_day(max(first, last - timedelta(days=MAX_DAYS - 2)), g.zone)
 
 
 def named(period: str, now: datetime, first: datetime | None = None) -> Period:
@@ -144,10 +141,9 @@ def named(period: str, now: datetime, first: datetime | None = None) -> Period:
     period = _FORMER.get(period, period)
     span = parse_range(g.zone, now, since=None, until=None, period=_WHOLE.get(period, period))
     if not span.since:
-        days = [at.astimezone(g.zone).date() for at in (first or now, now)]
-        span, name = replace(span, since=_start_of(*days)), "all time"
-    else:
-        name = _OTHERS.get(period) or PERIODS[period][1]
+        begin = max(first or now, now - timedelta(days=MAX_DAYS - 2))
+        span = replace(span, since=start_of_day(begin.astimezone(g.zone).date(), g.zone))
+    name = "all time" if period == "all" else _OTHERS.get(period) or PERIODS[period][1]
     return _period(span, name, {"period": period}, now)
 
 

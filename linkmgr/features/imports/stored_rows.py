@@ -7,6 +7,7 @@ import psycopg2
 
 from linkmgr.core.database.statements import Row, rows, run, run_repeatable
 from linkmgr.core.database.tables import TABLES
+from linkmgr.qr import logos
 from linkmgr.repository.overlay import MAX_ANSWERS
 
 DEFAULT_COLOR = "#64748b"  # of channels that an import makes
@@ -133,15 +134,18 @@ def own_ids(user_id: int, table: str, member: str, values: list[Any]) -> dict[st
     return {row["key"]: row["id"] for row in stored}
 
 
-def set_logo(user_id: int, qr_id: int, logo: bytes) -> None:
+def set_logo(user_id: int, record: Row) -> None:
+    """Set the logo of the QR code `id` to the `image`, if an import has made that one."""
+    if not record.get("id"):
+        return
     run(
         """
         UPDATE qrs SET logo_hash = store_logo(%(user_id)s, %(logo)s)
          WHERE user_id = %(user_id)s AND id = %(qr_id)s
         """,
         user_id=user_id,
-        qr_id=qr_id,
-        logo=psycopg2.Binary(logo),
+        qr_id=record["id"],
+        logo=psycopg2.Binary(logos.decode(record.get("image"))),
     )
 
 

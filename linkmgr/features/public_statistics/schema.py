@@ -1,15 +1,20 @@
+import re
 from typing import Any, ClassVar
 
 from marshmallow import ValidationError
+from psycopg2.errors import UniqueViolation
 
-from linkmgr.core.database.statements import Row
+from linkmgr.core.database.statements import Row, undoable
 from linkmgr.core.fields.base import Array, Boolean, Choice, Password, Shown
+from linkmgr.core.fields.bodies import load
 from linkmgr.core.fields.member import JsonSchema, member
 from linkmgr.core.fields.resource import Resource
 from linkmgr.core.web import passwords
 from linkmgr.features.public_statistics import repository as public_statistics
 from linkmgr.features.statistics.periods import PERIODS
 from linkmgr.visits.dimensions import TITLES
+
+_TOKEN = re.compile("[A-Za-z0-9_-]{43}")  # as keys.new_token() makes them
 
 
 class Tables(Array):
@@ -43,3 +48,19 @@ def change(user_id: int, sent: Row, **subject: int) -> Row:
     if sent["password"]:
         sent["password"] = passwords.hashed(sent["password"])
     return public_statistics.change(user_id, **subject, **sent)
+
+
+def restore(user_id: int, record: Row) -> None:
+    """Store an exported page of the `link` or the `campaign`, if it has one. Keep its address,
+    unless that could be guessed, or another page has it."""
+    subject: Row = {f"{name}_id": record[name] for name in ("link", "campaign") if record.get(name)}
+    sent = load(PublicPage.updates(), {name: record.get(name) for name in ("public", "period", "tables")})
+    if record.get("password_hash"):
+        sent["password"] = passwords.imported_hash(record["password_hash"])
+    address: Row = {"token": token} if _TOKEN.fullmatch(token := str(record.get("token"))) else {}
+    if subject:
+        try:
+            with undoable():
+                public_statistics.change(user_id, **subject, **sent, **address)
+        except UniqueViolation:
+            public_statistics.change(user_id, **subject, **sent)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import orjson
@@ -27,8 +28,7 @@ from linkmgr.features.imports.batches import Batch
 from linkmgr.features.imports.figures import utc
 from linkmgr.features.imports.links import Outcome, Sent, failure, skipped
 from linkmgr.features.imports.rows import ImportRow
-from linkmgr.features.public_statistics import repository as public_statistics
-from linkmgr.features.public_statistics.schema import PublicPage
+from linkmgr.features.public_statistics import schema as public_statistics
 from linkmgr.qr import logos
 from linkmgr.repository import bio, channels, qr
 from linkmgr.repository.overlay import MAX_ANSWER
@@ -56,7 +56,6 @@ _OF_MADE = ("answers", "logos", "visits", "conversions", "public")
 # A row is reused if the user has one in which this member is the same; of other files, if all are.
 _KEYS = {"domains": "domain", "campaigns": "name", "channels": "name", "qr": "code", "bio": "alias"}
 _CODE = re.compile("(?!(?:ico|pixels|qr)$)[A-Za-z0-9_-]{1,64}")  # of URLs
-_TOKEN = re.compile("[A-Za-z0-9_-]{43}")  # as keys.new_token() makes them
 _HOST = re.compile(r"[\w.:-]{1,255}")
 _LINK = Link.creates()().fields.keys() - {"custom", "domain", "password"}
 
@@ -83,8 +82,10 @@ class Lines(Batch):
         if not try_lock(self.user_id, _LOCK):  # so that no other import of an account makes the same row
             raise jobs.Later(LOCKED_SECONDS)
         file, good = self.rows[0].file, [row for row in self.rows if not row.unreadable]
-        special = {"links": self._links, "logos": self._logos, "answers": self._answers, "visits": self._visits,
-                   "conversions": self._conversions, "public": self._pages}  # fmt: skip
+        special: dict[str, Callable[[list[ImportRow]], None]] = {
+            "links": self._links, "answers": self._answers, "visits": self._visits, "conversions": self._conversions,
+            "logos": partial(self._each, imported.set_logo), "public": partial(self._each, public_statistics.restore),
+        }  # fmt: skip
         self.outcomes += [
             (row, Outcome("failed", None, "invalid", row.problem)) for row in self.rows if row.problem
         ]
@@ -204,13 +205,12 @@ class Lines(Batch):
                 raise AppError("alias_taken", detail="code") from None
             return int(qr.add(user_id, stored | {"code": qr_data.new_code()})["id"])
 
-    def _logos(self, rows: list[ImportRow]) -> None:
+    def _each(self, store: Callable[[int, Row], None], rows: list[ImportRow]) -> None:
         for row in rows:
-            if qr_id := row.members.get("id"):
-                try:
-                    imported.set_logo(self.user_id, qr_id, logos.decode(row.members.get("image")))
-                except AppError as error:
-                    self.outcomes.append((row, failure(error)))
+            try:
+                store(self.user_id, row.members)
+            except AppError as error:
+                self.outcomes.append((row, failure(error)))
 
     def _answers(self, rows: list[ImportRow]) -> None:
         answers: list[Row] = []
@@ -245,28 +245,6 @@ class Lines(Batch):
         restored = [visits.restore_conversion(row.members) for row in rows if row.members.get("link")]
         if some := [row for row in restored if row]:
             conversions.add(self.user_id, some, is_restored=True)
-
-    def _pages(self, rows: list[ImportRow]) -> None:
-        for row in rows:
-            subject = {f"{name}_id": row.members.get(name) for name in ("link", "campaign")}
-            try:
-                if any(subject.values()):
-                    _show_page(self.user_id, row.members, subject)
-            except AppError as error:
-                self.outcomes.append((row, failure(error)))
-
-
-def _show_page(user_id: int, record: Row, subject: Row) -> None:
-    """Keep the address of a page, unless it could be guessed, or another page has it."""
-    sent = load(PublicPage.updates(), {name: record.get(name) for name in ("public", "period", "tables")})
-    if record.get("password_hash"):
-        sent["password"] = passwords.imported_hash(record["password_hash"])
-    address: Row = {"token": token} if _TOKEN.fullmatch(token := str(record.get("token"))) else {}
-    try:
-        with undoable():
-            public_statistics.change(user_id, **subject, **sent, **address)
-    except UniqueViolation:
-        public_statistics.change(user_id, **subject, **sent)
 
 
 def _to_link(row: ImportRow) -> ImportRow:
