@@ -11,6 +11,7 @@ from tests.support import factories
 from tests.support.factories import Sql
 from tests.support.joined import joined
 from tests.support.pages import get, seen
+from tests.support.races import at_once
 from tests.support.receivers import Deliver, events, subscribe
 from tests.support.shortlinks import add
 
@@ -75,6 +76,20 @@ def test_changes_are_events_and_activity_without_secrets(
     assert "bob changed the public page Secret name" in seen(page)
     assert "Password: no → yes" in seen(page)
     assert not re.search(f"{SECRET}|another|argon2|{token}", page + str(events(alice)) + str(rows))
+
+
+def test_of_twenty_requests_at_once_that_show_a_page_one_is_an_event(
+    alice: Client, deliver: Deliver, link: int
+) -> None:
+    subscribe(alice, "", "public.*")
+    urls = at_once(20, lambda _: put(alice, f"url/{link}")["url"])
+    deliver()
+    assert (len(set(urls)), len(events(alice))) == (1, 1)
+    at_once(20, lambda number: put(alice, f"url/{link}", period="7d" if number % 2 else "28d"))
+    deliver()
+    changes = [event["changes"]["period"] for event in events(alice, "limit=50")[1:]]
+    assert all(old != new for old, new in changes)
+    assert [old for old, _ in changes[1:]] == [new for _, new in changes[:-1]], "each begins where the last one ended"
 
 
 @pytest.mark.parametrize("selected", ["campaign", "domain"])

@@ -107,16 +107,19 @@ def change(user_id: int, *, link_id: int | None = None, campaign_id: int | None 
                        coalesce((SELECT name FROM campaigns WHERE id = campaign_id),
                                 link_title(link_id, (SELECT title FROM links WHERE id = link_id)))),
                    members -> 0
-              FROM before b
-              JOIN stored s ON (s.token, s.password_hash, s.period, s.tables)
-                               IS DISTINCT FROM (b.token, b.password_hash, b.period, b.tables),
+              FROM before b, stored s,  -- which has the token of another request that came first
+                   LATERAL (SELECT CASE WHEN s.token <> %(token)s THEN s.token
+                                        ELSE b.token END) old (token),
                    LATERAL (SELECT jsonb_agg(jsonb_build_object(
-                                       'public', token IS NOT NULL, 'period', period, 'tables', tables,
-                                       'haspassword', password_hash IS NOT NULL) ORDER BY n)
-                              FROM (VALUES (0, b.token, b.password_hash, b.period, b.tables),
+                                       'public', token IS NOT NULL, 'period', period,
+                                       'tables', tables, 'haspassword',
+                                       password_hash IS NOT NULL) ORDER BY n)
+                              FROM (VALUES (0, old.token, b.password_hash, b.period, b.tables),
                                            (1, s.token, s.password_hash, s.period, s.tables))
-                                   AS states (n, token, password_hash, period, tables)) pair (members)
-             WHERE notes_changes(%(user_id)s))
+                                   AS of (n, token, password_hash, period, tables)) p (members)
+             WHERE notes_changes(%(user_id)s)
+               AND (s.token, s.password_hash, s.period, s.tables)
+                   IS DISTINCT FROM (old.token, b.password_hash, b.period, b.tables))
         SELECT token, password_hash IS NOT NULL AS haspassword, period, tables FROM stored
         """,
         user_id=user_id,
