@@ -77,12 +77,11 @@ def until(condition: Callable[[], object]) -> None:
 
 
 class Monitor:
-    """Measure the longest response time of /healthz, the memory of the largest worker, and by how much
-    the table of rows of imports grows, while the block runs."""
+    """Measure the longest response time of /healthz and the memory of the largest worker, while the block runs."""
 
     def __init__(self, deployment: Deployment) -> None:
         self.deployment = deployment
-        self.max_wait = self.memory = self.rows = 0.0
+        self.max_wait = self.memory = 0.0
         self._ended = threading.Event()
 
     @contextmanager
@@ -95,19 +94,32 @@ class Monitor:
             self._ended.set()
             thread.join()
 
+    def _measure(self) -> None:
+        while not self._ended.wait(0.05):
+            self._look()
+
+    def _look(self) -> None:
+        began = time.monotonic()
+        with suppress(OSError):
+            call(self.deployment, "GET", "/healthz")
+        self.max_wait = max(self.max_wait, time.monotonic() - began)
+        self.memory = max(self.memory, *(resident(pid) for pid in self.deployment.workers()))
+
+
+class _RowsMonitor(Monitor):
+    """Measure by how much the table of rows of imports grows, too."""
+
+    def __init__(self, deployment: Deployment) -> None:
+        super().__init__(deployment)
+        self.rows, self._before = 0, self._size()
+
     def _size(self) -> int:
         [(size,)] = self.deployment.database.query("SELECT pg_total_relation_size('import_rows')")
         return int(size)
 
-    def _measure(self) -> None:
-        before = self._size()
-        while not self._ended.wait(0.05):
-            began = time.monotonic()
-            with suppress(OSError):
-                call(self.deployment, "GET", "/healthz")
-            self.max_wait = max(self.max_wait, time.monotonic() - began)
-            self.memory = max(self.memory, *(resident(pid) for pid in self.deployment.workers()))
-            self.rows = max(self.rows, self._size() - before)
+    def _look(self) -> None:
+        super()._look()
+        self.rows = max(self.rows, self._size() - self._before)
 
 
 class _Victim:
@@ -162,7 +174,8 @@ def run(database: Database, attack: Attack) -> Row:
         service(database, **PRIVATE, bulk_rows="1000000 per minute") as own,
     ):
         user_id, key = register(database)
-        victim, monitor = _Victim(Deployment(database, own.base, own.master, user_id, key), receiver), Monitor(own)
+        victim = _Victim(Deployment(database, own.base, own.master, user_id, key), receiver)
+        monitor = _RowsMonitor(own)
         with victim.beside(), monitor.running():
             attack.inject(own)
         [(stored,)] = database.query(_STORED, user_id=own.user_id)
