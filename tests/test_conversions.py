@@ -395,6 +395,14 @@ def test_a_csv_is_imported(alice: Client, click: str) -> None:
     )
 
 
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_a_csv_of_a_spreadsheet_is_imported(alice: Client, click: str, separator: str) -> None:
+    text = f"click;event;value\n{click};sale;29,90".replace(";", separator)
+    answer = alice.post("/api/conversions/import", data=text.encode(), headers={"Content-Type": "text/csv"}).get_json()
+    assert (answer["counted"], answer["failed"]) == (1, [])
+    assert listed(alice)[0]["value"] == 29.9
+
+
 def test_a_conversion_is_listed_read_refunded_and_deleted(alice: Client, bob: Client, click: str) -> None:
     row_id = alice.post("/api/conversions", {"click": click} | SALE).get_json()["id"]
     path = f"/api/conversion/{row_id}"

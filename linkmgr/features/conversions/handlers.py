@@ -143,9 +143,9 @@ def import_file() -> Json:
     """Import conversions from a CSV.
 
     The first line has the names of members of `POST /api/conversions`, such as `click`, `event`,
-    `order`, `value`, `currency` and `at`. Amounts may be written as people write them. `failed` has
-    the first 1000 rows that were not counted, and why. A file has at most {rows:,} rows and
-    {mebibytes} MiB.
+    `order`, `value`, `currency` and `at`. Commas, semicolons or tabs separate them. Amounts may be
+    written as people write them. `failed` has the first 1000 rows that were not counted, and why. A
+    file has at most {rows:,} rows and {mebibytes} MiB.
     """
     counted, failed = reports.of_file(user_id(), uploads.receive())
     return ok(counted=counted, failed=failed[: schema.MAX_REPORTS])

@@ -78,7 +78,9 @@ def of_file(user_id: int, upload: Upload) -> tuple[int, list[Row]]:
     if upload.size > MAX_BYTES:
         raise AppError("bulk_too_large")
     try:
-        reader = csv.DictReader(io.StringIO(upload.file.read().decode("utf-8-sig"), newline=""))
+        text = upload.file.read().decode("utf-8-sig")
+        separator = max(",;\t", key=text.partition("\n")[0].count)
+        reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=separator)
         rows = [(reader.line_num, row) for row in islice(reader, MAX_ROWS + 1)]
     except (UnicodeDecodeError, csv.Error) as error:
         raise AppError("import_unreadable", problem=f"The file is no CSV in UTF-8: {error}.") from None
