@@ -3183,11 +3183,13 @@ BEGIN
 END $$;
 
 -- Store visits, and return true as `stored`, unless their file is not stored up to `start`. The
--- visits themselves come last: the steps before read those that were stored earlier.
+-- visits themselves come last: the steps before read those that were stored earlier. A connection keeps the plans of the
+-- steps while empty tables grow, so that these must use indexes from the first row on.
 CREATE FUNCTION store_visits(spool text, start bigint, stop bigint, sent json, imported boolean,
                              few integer, max_labels integer, dimensions text[], unbounded text[],
                              tops text[],
-                             OUT stored boolean, OUT refused json) LANGUAGE plpgsql AS $$
+                             OUT stored boolean, OUT refused json)
+    LANGUAGE plpgsql SET enable_seqscan = off AS $$
 DECLARE
     accepted sent_visit[];
     sums     visit_sum[];
