@@ -19,7 +19,7 @@ LENGTH = 24
 _SALT = "linkmgr clicks"
 _LINK, _TIME, _MAC = 5, 7, 6  # bytes
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_NOTHING = {"link": 0, "click": "-infinity"}  # of no link
+_NOTHING = {"link": 0, "click": "-infinity"}
 
 
 def click_id(link_id: int, at: float) -> str:
@@ -29,8 +29,8 @@ def click_id(link_id: int, at: float) -> str:
 
 
 def read(text: str) -> Row:
-    """Return the `link` of a visit and its time, `click`, or none if this service has not made the
-    id."""
+    """Return the `link` and the time, `click`, of the visit that an id stands for. An id that this
+    service has not made is of no link."""
     try:
         content = urlsafe_b64decode(text.encode("ascii")) if len(text) == LENGTH else b""
     except ValueError:
