@@ -587,9 +587,8 @@ CREATE TABLE idempotency_keys (
 );
 CREATE INDEX ON idempotency_keys (created);
 
--- Return the response to a request of the last 24 hours. A connection keeps its plan while the table grows, so that the plan
--- must use the index from the first row on.
-CREATE FUNCTION stored_response(owner bigint, sent text) RETURNS text LANGUAGE plpgsql STABLE SET enable_seqscan = off AS $$
+-- Return the response to a request of the last 24 hours.
+CREATE FUNCTION stored_response(owner bigint, sent text) RETURNS text LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN (SELECT response FROM idempotency_keys
              WHERE user_id = owner AND key = sent AND created > now() - interval '24 hours');
@@ -2239,7 +2238,7 @@ CREATE TRIGGER count_rows_on_delete AFTER DELETE ON conversions
 
 -- Return the labels of the visit of a link at this time and its visitor, or nothing. In plpgsql to be planned once.
 CREATE FUNCTION visit_at(link bigint, click timestamptz) RETURNS TABLE (labels jsonb, visitor bytea)
-LANGUAGE plpgsql STABLE SET enable_seqscan = off AS $$
+LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN QUERY
     SELECT (SELECT coalesce(jsonb_object_agg(dimension, label), '{}')
@@ -2255,7 +2254,7 @@ END $$;
 -- an experiment are of visits from its start to that of the next. In plpgsql to be planned once.
 CREATE FUNCTION link_conversions(owner bigint, link bigint, of_event text)
 RETURNS TABLE (of_all boolean, number integer, variant text, currency text, conversions bigint, converted bigint, value float8)
-LANGUAGE plpgsql STABLE SET enable_seqscan = off AS $$
+LANGUAGE plpgsql STABLE AS $$
 #variable_conflict use_column
 BEGIN
     RETURN QUERY
@@ -2318,7 +2317,7 @@ END $$;
 -- those of an account that is `restored`. What a key reports replaces what a page, as anybody may send it, has reported of
 -- the same order. The lock makes the bounds exact.
 CREATE FUNCTION add_conversions(owner bigint, sent jsonb, days integer, of_click integer, most bigint, restored boolean)
-RETURNS TABLE (result text, id bigint) LANGUAGE plpgsql SET enable_seqscan = off AS $$
+RETURNS TABLE (result text, id bigint) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 BEGIN
     PERFORM pg_advisory_xact_lock('conversions'::regclass::oid::integer, hashint8(
@@ -3183,13 +3182,12 @@ BEGIN
 END $$;
 
 -- Store visits, and return true as `stored`, unless their file is not stored up to `start`. The
--- visits themselves come last: the steps before read those that were stored earlier. A connection keeps the plans of the
--- steps while empty tables grow, so that these must use indexes from the first row on.
+-- visits themselves come last: the steps before read those that were stored earlier.
 CREATE FUNCTION store_visits(spool text, start bigint, stop bigint, sent json, imported boolean,
                              few integer, max_labels integer, dimensions text[], unbounded text[],
                              tops text[],
                              OUT stored boolean, OUT refused json)
-    LANGUAGE plpgsql SET enable_seqscan = off AS $$
+    LANGUAGE plpgsql AS $$
 DECLARE
     accepted sent_visit[];
     sums     visit_sum[];

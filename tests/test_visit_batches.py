@@ -16,7 +16,6 @@ from tests.support import factories
 from tests.support.explain import rows_passed
 from tests.support.factories import Sql
 
-GROWING = ("visitors", "tracked_rollups", "account_targets", "totals")
 VISIT = {"country": "Peru", "referrer": "a.example", "browser": "Firefox", "os": "Linux", "kind": "click", "bot": False}
 
 
@@ -110,28 +109,3 @@ def test_a_plan_that_was_made_for_small_tables_reads_grown_ones_by_their_keys(
         after = dict(cursor.fetchall())
         cursor.execute(f"TRUNCATE {tables}")
     assert {table: after[table] - read[table] for table in after} == dict.fromkeys(after, 0)
-
-
-def test_a_connection_that_knew_the_tables_empty_reads_them_by_their_indexes(
-    alice: Client, app: Flask, raw: psycopg2.extensions.connection, sql: Sql
-) -> None:
-    link = factories.link(sql, alice.id)
-    with app.app_context():
-        statements.database().close_idle()
-    raw.cursor().execute(f"VACUUM ANALYZE {', '.join(GROWING)}")  # since then the planner takes them to be empty
-
-    def rows_read() -> int:
-        with app.app_context():
-            for statement in ("SELECT pg_stat_force_next_flush()", "SELECT 1"):
-                statements.run(statement)
-        [row] = sql(
-            "SELECT sum(seq_tup_read)::integer AS rows FROM pg_stat_user_tables WHERE relname = ANY (%(names)s)",
-            names=list(GROWING),
-        )
-        return int(row["rows"])
-
-    common, before = VISIT | {"at": time.time(), "tracked_id": link, "user_id": alice.id}, rows_read()
-    for batch in range(3):
-        names = (f"{batch:02x}{number:04x}" for number in range(200))
-        store(app, json.dumps([common | {"visitor": name, "referrer": f"{name}.example"} for name in names]))
-    assert rows_read() - before < 200

@@ -226,7 +226,8 @@ def of_channel(user_id: int, channel_id: int, *, times: Row, days: Row, **paging
         """
         SELECT count(*) FROM channel_items
          WHERE user_id = %(user_id)s AND channel_id = %(channel_id)s
-           AND (qr_id IS NULL OR EXISTS (SELECT FROM qrs WHERE id = qr_id))
+           AND (qr_id IS NULL OR EXISTS (SELECT FROM qrs
+                                             WHERE user_id = %(user_id)s AND id = qr_id))
         """,
         user_id=user_id,
         channel_id=channel_id,

@@ -254,7 +254,8 @@ def uses(user_id: int, ids: list[int], *, path: str) -> list[Row]:
                WHEN 'channel' THEN (SELECT count(*) FROM (
                     SELECT FROM channel_items
                      WHERE channel_id = requested.id AND user_id = %(user_id)s
-                       AND (qr_id IS NULL OR EXISTS (SELECT FROM qrs WHERE id = qr_id))
+                       AND (qr_id IS NULL OR EXISTS (SELECT FROM qrs
+                                                         WHERE user_id = %(user_id)s AND id = qr_id))
                      LIMIT %(limit)s) used)
                WHEN 'campaign' THEN (SELECT count(*) FROM (
                     SELECT FROM links

@@ -99,7 +99,8 @@ def items(user_id: int, channel_id: int, **paging: Unpack[Paging]) -> Page:
         SELECT count(*) FROM channel_items
          WHERE channel_id = (SELECT id FROM channels WHERE user_id = %(user_id)s
                                 AND id = %(channel_id)s)
-           AND (qr_id IS NULL OR EXISTS (SELECT FROM qrs WHERE id = qr_id))
+           AND (qr_id IS NULL OR EXISTS (SELECT FROM qrs
+                                             WHERE user_id = %(user_id)s AND id = qr_id))
         """,
         user_id=user_id,
         channel_id=channel_id,

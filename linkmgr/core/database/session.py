@@ -40,6 +40,9 @@ SETTINGS = {
     # By default a server compiles large statements, such as the one that stores visits, for seconds
     # of a whole core.
     "jit": "off",
+    # A connection keeps the plan that was made for a table of few rows until the table is analyzed,
+    # and would read all rows of one that has grown meanwhile.
+    "enable_seqscan": "off",
 }
 STARTUP_OPTIONS = " ".join(f"-c {name}={value}" for name, value in SETTINGS.items())
 # A pooler does not keep session settings from one transaction to the next, so each message repeats

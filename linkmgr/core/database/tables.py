@@ -78,9 +78,9 @@ def try_lock(user_id: int, name: str) -> bool:
 
 # --- deletions of some rows at a time
 
-# For the last rows of a link the planner would choose a sequential scan, because it estimates the
+# For the last rows of a link the planner would choose a bitmap scan, because it estimates the
 # average number of rows of a link.
-BY_INDEX = f"{UNSYNCED}SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; "
+BY_INDEX = f"{UNSYNCED}SET LOCAL enable_bitmapscan = off; "
 
 
 def clearing(table: str, values: str, condition: str, selected: str) -> str:
