@@ -2225,7 +2225,7 @@ CREATE TABLE conversions (
     visitor    bytea  -- of the visit, for 90 days
 );
 CREATE UNIQUE INDEX ON conversions (tracked_id, click, event, order_id);
-CREATE UNIQUE INDEX ON conversions (user_id, event, order_id) WHERE order_id <> '';
+CREATE UNIQUE INDEX ON conversions (user_id, order_id, event) WHERE order_id <> '';
 CREATE INDEX ON conversions (tracked_id, created);
 CREATE INDEX ON conversions (user_id, created);
 CREATE INDEX ON conversions (click) WHERE labels IS NULL;
@@ -2303,10 +2303,10 @@ BEGIN
         SELECT id, source
           INTO id, source
           FROM (SELECT * FROM conversions
-                 WHERE user_id = owner AND event = of_event AND order_id >= of_order AND order_id <> ''  -- as the index has
-                 ORDER BY order_id
+                 WHERE user_id = owner AND (order_id, event) >= (of_order, of_event) AND order_id <> ''  -- as the index has
+                 ORDER BY order_id, event
                  LIMIT 1) following
-         WHERE order_id = of_order;
+         WHERE order_id = of_order AND event = of_event;
     END IF;
 END $$;
 
