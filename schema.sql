@@ -2315,7 +2315,7 @@ END $$;
 -- `visitors`, whose last visit counts. It may come `days` after the visit, of which at most `of_click` of the same source are
 -- stored, and `most` of the user. Those of a page have a value up to `page_value` of the user. None of that is asked of
 -- those of an account that is `restored`. What a key reports replaces what a page, as anybody may send it, has reported of
--- the same order. The lock makes the bounds exact.
+-- the same order, and has its id. The lock makes the bounds exact.
 CREATE FUNCTION add_conversions(owner bigint, sent jsonb, days integer, of_click integer, most bigint, restored boolean)
 RETURNS TABLE (result text, id bigint) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -2358,9 +2358,10 @@ BEGIN
            AND EXISTS (SELECT FROM links l WHERE l.id = c.tracked_id OFFSET 0)  -- that a limited key sees
         RETURNING c.id),
     added AS (
-        INSERT INTO conversions AS c (user_id, tracked_id, click, created, event, order_id, value, currency, source,
+        INSERT INTO conversions AS c (id, user_id, tracked_id, click, created, event, order_id, value, currency, source,
                                       problem, labels, visitor)
-        SELECT user_id, link, visited, greatest(reported, visited), event, order_id,
+        SELECT coalesce(replaced, nextval('conversions_id_seq')), user_id, link, visited, greatest(reported, visited),
+               event, order_id,
                CASE WHEN refused_value = '' THEN value END, currency, source, refused_value,
                coalesce(j.labels, visit.labels), visitor
           FROM judged j
@@ -2371,7 +2372,9 @@ BEGIN
         RETURNING c.*),
     noted AS (
         INSERT INTO outbox (user_id, type, data)
-        SELECT user_id, 'conversion.created', conversion_record(ROW(a.*)::conversions) FROM added a
+        SELECT user_id, CASE WHEN id IN (SELECT id FROM gone) THEN 'conversion.changed' ELSE 'conversion.created' END,
+               conversion_record(ROW(a.*)::conversions)
+          FROM added a
          WHERE has_webhooks(user_id) AND NOT restored)
     SELECT coalesce(refusal, CASE WHEN added.id IS NULL OR j.number > j.first THEN 'duplicate' ELSE 'counted' END),
            CASE WHEN j.number = j.first THEN added.id END

@@ -342,12 +342,14 @@ def test_a_key_replaces_what_anybody_may_report(app: Flask, alice: Client, link:
     for sent in ({"click": other, "event": "sale", "order": "A-1", "value": 1}, {"click": click, "event": "lead"}):
         send(app, script, sent)
     assert alice.post("/api/conversions", {"click": "x" * 24} | SALE).get_json()["result"] == "no_visit"
-    assert [row["source"] for row in listed(alice)] == ["page", "page"]
+    guessed = listed(alice)
+    assert [row["source"] for row in guessed] == ["page", "page"]
     for sent in ({"click": click} | SALE, {"click": click, "event": "lead"}):
         results = [alice.post("/api/conversions", sent).get_json()["result"] for _ in range(2)]
         assert results == ["counted", "duplicate"]
         send(app, script, sent)
     lead, sale = listed(alice)
+    assert [lead["id"], sale["id"]] == [row["id"] for row in guessed]
     assert (lead["source"], sale["source"], sale["value"], sale["click"]) == ("key", "key", 29.9, lead["click"])
 
 

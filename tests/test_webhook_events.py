@@ -343,10 +343,13 @@ def test_conversions_are_events_when_they_are_stored_and_corrected(
     path = f"/api/conversion/{row_id}/update"
     for body in ({"value": 5}, {"refund": 2}, {"value": 3}):
         assert alice.put(path, body).status_code == 200
+    sql("UPDATE conversions SET source = 'page' WHERE id = %(id)s RETURNING 1", id=row_id)
+    assert alice.post("/api/conversions", {"click": ids[0], "value": 7}).get_json()["id"] == row_id
     deliver()
-    created, changed = events(alice)
+    created, changed, replaced = events(alice)
     assert (created["type"], created["data"]) == ("conversion.created", record)
     assert (changed["type"], changed["data"]["value"]) == ("conversion.changed", 3)
+    assert (replaced["type"], replaced["data"]["value"]) == ("conversion.changed", 7)
 
 
 def test_a_deleted_link_is_announced_with_its_short_url(
