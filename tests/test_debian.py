@@ -27,7 +27,7 @@ from tests.support.targets import FIREFOX, wait_until
 pytestmark = pytest.mark.services
 
 # Tests of statements whose plans matter, and of functions that the oldest server may not have
-FILES = ("jobs", "purge", "rollups", "visit_batches", "visits")
+FILES = ("conversion_plans", "empty_tables", "jobs", "purge", "rollups", "visit_batches", "visits")
 VISITS = 1000
 
 
