@@ -2343,14 +2343,13 @@ BEGIN
                     WHEN user_id IS NULL OR visited IS NULL OR reported < visited - interval '5 minutes' THEN 'no_visit'
                     WHEN reported > visited + make_interval(days => days) THEN 'too_late'
                     WHEN same.source IN ('key', r.source) THEN 'duplicate'
-                    WHEN dense_rank() OVER (PARTITION BY link, visited, coalesce(same.source, 'page')
-                                            ORDER BY event, order_id)
+                    WHEN dense_rank() OVER (PARTITION BY link, visited, coalesce(same.source, 'page') ORDER BY turn)
                          + so_far > of_click AND NOT restored
                       OR row_number() OVER (PARTITION BY same.source ORDER BY number)
                          + coalesce((SELECT total FROM public.usage o
                                       WHERE o.user_id = r.user_id AND counted = 'conversions'), 0) > most
                     THEN 'too_many' END AS refusal
-          FROM resolved r
+          FROM (SELECT *, min(number) OVER (PARTITION BY link, visited, event, order_id) AS turn FROM resolved) r
           LEFT JOIN LATERAL same_conversion(user_id, link, visited, event, order_id, r.source) same ON true),
     gone AS (
         DELETE FROM conversions c

@@ -99,7 +99,7 @@ def test_a_report_reads_few_rows_by_the_plans_of_small_tables(
 
 
 def test_conversions_are_read_without_those_of_other_links_and_accounts(
-    app: Flask, alice: Client, bob: Client, link: int, raw: psycopg2.extensions.connection, sql: Sql
+    *, app: Flask, alice: Client, bob: Client, link: int, raw: psycopg2.extensions.connection, sql: Sql
 ) -> None:
     other = factories.link(sql, alice.id)
 

@@ -320,6 +320,12 @@ def test_of_many_reports_of_a_click_ten_are_stored_and_of_the_same_order_one(
     assert len(sql("SELECT FROM conversions")) == conversions.MAX_OF_PAGE + conversions.MAX_OF_CLICK
 
 
+def test_of_too_many_reports_of_a_click_the_first_are_stored(alice: Client, click: str) -> None:
+    sent = {"conversions": [{"click": click, "order": f"N{n // 2}"} for n in range(2 * conversions.MAX_OF_CLICK + 20)]}
+    results = [row["result"] for row in alice.post("/api/conversions/batch", sent).get_json()["results"]]
+    assert results == ["counted", "duplicate"] * conversions.MAX_OF_CLICK + ["too_many"] * 20
+
+
 def test_an_account_has_a_bound(alice: Client, click: str, sql: Sql, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conversions, "MAX_ROWS", 4)
     orders = [[{"click": click, "order": f"{number}-{n}"} for n in range(5)] for number in range(5)]
@@ -380,6 +386,11 @@ def test_reports_at_once_answer_each_and_repeat_with_a_key(alice: Client, click:
     lead = {"click": click, "event": "lead"}
     answer = alice.post("/api/conversions/batch", {"conversions": [lead | {"at": "2020-01-01 00:00:00"}, lead]})
     assert [row["result"] for row in answer.get_json()["results"]] == ["no_visit", "counted"]
+
+
+def test_no_reports_are_none(alice: Client) -> None:
+    answer = alice.post("/api/conversions/batch", {"conversions": []})
+    assert (answer.status_code, answer.get_json()["counted"], answer.get_json()["results"]) == (200, 0, [])
 
 
 def test_a_csv_is_imported(alice: Client, click: str) -> None:

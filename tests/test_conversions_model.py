@@ -81,13 +81,22 @@ def test_conversions_are_counted_by_each_pair_of_dimensions(app: Flask, alice: C
             expected[key] += 1
             values[key] += report["value"]
         query = f"metrics=conversions,value&by={first},{second}&period=30d&limit=1000"
-        data = alice.get(f"/api/stats?{query}").get_json()["data"]
+        answer = alice.get(f"/api/stats?{query}").get_json()
+        data = answer["data"]
         assert {(row[first], row[second]): row["conversions"] for row in data["rows"]} == expected, (first, second)
-        has_currency = "currency" in (first, second)
-        assert (data["totals"]["value"] is None) == (not has_currency)
-        if has_currency:
+        assert data["totals"]["value"] is None, "of several currencies"
+        assert answer["meta"]["value_null_because"]
+        if "currency" in (first, second):
             found = {(row[first], row[second]): row["value"] for row in data["rows"]}
             assert found == pytest.approx(values), (first, second)
+
+    countries = Counter(visit.country for visit, _ in sold)
+    for limit in (1, 3):
+        data = alice.get(f"/api/stats?metrics=conversions&by=country&period=30d&limit={limit}").get_json()["data"]
+        most = sorted(countries.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
+        assert [(row["country"], row["conversions"]) for row in data["rows"]] == most
+    data = alice.get("/api/stats?metrics=clicks,conversions,rate&by=country&period=30d&bots=only").get_json()["data"]
+    assert {row["conversions"] for row in [*data["rows"], data["totals"]]} == {0}
 
     of_visits = Counter(visit.utm_source for visit in visits)
     sales = Counter(visit.utm_source for visit, report in sold if report["event"] == "sale")

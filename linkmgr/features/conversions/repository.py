@@ -40,7 +40,7 @@ def add(
     write = run_unsynced if by_page else run
     stored = write(
         """
-        SELECT json_agg(a) AS outcomes
+        SELECT coalesce(json_agg(a), '[]') AS outcomes
           FROM add_conversions(%(user_id)s, %(sent)s, %(days)s, %(of_click)s, %(most)s, %(restored)s) AS a
         """,
         user_id=user_id,

@@ -1,6 +1,7 @@
 """Conversions among the figures of statistics. Their labels are those of their visits, copied, so
 that they are counted at any age."""
 
+from collections import Counter
 from typing import Any
 
 import orjson
@@ -10,31 +11,38 @@ from linkmgr.features.statistics.query import CURRENCY, OF_CONVERSIONS, Query
 from linkmgr.features.statistics.selection import Owner
 
 NONE: Row = {"bucket": None, "a": None, "b": None, "clicks": 0, "visitors": 0, "labels": 0}
-MIXED = "The conversions have several currencies: send by=currency, or the filter currency."
+MIXED = "Values of several currencies are not added up: send by=currency, or the filter currency."
 
 
 def with_conversions(
     counted: list[Row], owner: Owner, query: Query, *, limit: int, **params: Any
 ) -> list[Row]:
     """Add the conversions to the counted clicks of the same bucket and labels. Labels without
-    clicks follow if there is room. Without a currency, `value` is None if there are several."""
+    clicks follow if there is room. If there are several currencies, `value` is None in the totals,
+    and in the other rows unless each is of one currency."""
     first, second = [*query.dimensions, "", ""][:2]
     of_visits = {name: part.labels for name, part in query.filters.items() if name not in OF_CONVERSIONS}
     params |= {"filters": orjson.dumps(of_visits).decode() if of_visits else None}
     for name in OF_CONVERSIONS:
         part = query.filters.get(name)
         params |= {f"{name}_in": part and part.included, f"{name}_out": part and part.excluded}
-    added = _count(owner, a=first, b=second, first=len(query.before) + 1, **params)
+    before = len(query.before)
+    added = _count(owner, a=first, b=second, first=before + 1, only_bots=query.bots == "only", **params)
     [totals] = [row for row in added if row["bucket"] is None]
-    is_mixed = len(totals["currencies"] or ()) > 1 and CURRENCY not in query.by
+    added.remove(totals)
     rows = {(row["bucket"], row["a"], row["b"]): row for row in counted}
     labels = {key[1:] for key in rows if key[0]}
-    for row in sorted(added, key=lambda row: -row["conversions"]):
+    sums: Counter[tuple[str, str]] = Counter()
+    for row in added:
+        sums[row["a"], row["b"]] += row["conversions"] if row["bucket"] > before else 0
+    others = sorted(sums.keys() - labels, key=lambda pair: (-sums[pair], pair))
+    labels.update(others[: max(0, limit - len(labels))])
+    if len(totals["currencies"] or ()) > 1:
+        for row in [totals] if CURRENCY in query.by else [totals, *added]:
+            row["value"] = None
+    for row in (totals, *(row for row in added if (row["a"], row["b"]) in labels)):
         key = row["bucket"], row["a"], row["b"]
-        if key[0] is None or key[1:] in labels or len(labels) < limit:
-            labels.add(key[1:])
-            row["value"] = None if is_mixed else row["value"]
-            rows[key] = rows.get(key, {}) | row
+        rows[key] = rows.get(key, {}) | row
     rows[None, None, None]["labels"] = max(totals["pairs"], rows[None, None, None].get("labels") or 0)
     return list(rows.values())
 
@@ -68,7 +76,8 @@ def _count(owner: Owner, **query: Any) -> list[Row]:
                                        AND created >= %(since)s::timestamptz
                                        AND created < %(until)s::timestamptz OFFSET 0) stored
                      WHERE user_id = %(user_id)s) found
-             WHERE (%(event_in)s::text[] IS NULL OR lower(event) = ANY (%(event_in)s::text[]))
+             WHERE NOT %(only_bots)s
+               AND (%(event_in)s::text[] IS NULL OR lower(event) = ANY (%(event_in)s::text[]))
                AND (%(event_out)s::text[] IS NULL OR lower(event) <> ALL (%(event_out)s::text[]))
                AND (%(currency_in)s::text[] IS NULL
                     OR lower(currency) = ANY (%(currency_in)s::text[]))

@@ -200,7 +200,7 @@ def _filled(count: _Count, counted: list[Row], *, is_mixed: bool) -> Iterator[Ro
         "clicks": 0,
         "visitors": 0 if count.source == "visits" else None,
         "conversions": 0,
-        "value": None if is_mixed else 0.0,
+        "value": None if is_mixed and CURRENCY not in count.query.by else 0.0,
     }
     ranked, names, earlier = _ranked(count, counted), count.query.dimensions, len(count.query.before)
     labeled = [
