@@ -1,5 +1,6 @@
 """Bodies of decisions about reports and of blocked hosts."""
 
+from functools import cache
 from typing import Any
 
 from marshmallow import ValidationError
@@ -15,8 +16,13 @@ from linkmgr.features.reports import repository as reports
 
 DECISIONS = ("dismiss", "link", "host")
 _IPV4_DOTS = 3
-# Domains below which others register names: co.uk, but not github.io, whose owner answers for it
-_SUFFIXES = PublicSuffixList(only_icann=True)
+
+
+@cache  # the first call takes 0.1 s
+def _suffixes() -> PublicSuffixList:
+    """Return the domains below which others register names: co.uk, but not github.io, whose owner
+    answers for it."""
+    return PublicSuffixList(only_icann=True)
 
 
 class BlockedHost(Text):
@@ -34,7 +40,7 @@ class BlockedHost(Text):
             raise ValidationError("must be a host name such as example.com, or an IP address")
         if is_own_host(name) or f".{settings().host}".endswith(f".{name}"):
             raise ValidationError("must not be the host of this service or a domain above it")
-        if ":" not in name and _SUFFIXES.is_public(name):
+        if ":" not in name and _suffixes().is_public(name):
             raise ValidationError("must not be a public suffix such as co.uk")
         return f"[{name}]" if ":" in name else name
 
