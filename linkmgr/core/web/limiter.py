@@ -9,15 +9,12 @@ import math
 import threading
 import time
 from functools import lru_cache, partial
-from typing import Any, cast
+from typing import Any
 
 from flask import Flask, Response
 from flask_limiter import ApplicationLimit, HeaderNames, Limiter
 from limits import RateLimitItem, parse
 from limits.storage import RedisStorage, Storage
-from redis import Redis
-from redis.backoff import NoBackoff
-from redis.retry import Retry
 
 from linkmgr.core import metrics
 from linkmgr.core.database.statements import Row
@@ -28,13 +25,6 @@ from linkmgr.core.web.caller import Window
 from linkmgr.core.web.request import current
 
 Headers = list[tuple[str, str]]
-
-# Short timeouts: an unavailable Redis must not slow down requests.
-_REDIS: dict[str, Any] = {
-    "socket_timeout": 0.2,
-    "socket_connect_timeout": 0.2,
-    "retry": Retry(NoBackoff(), 0),
-}
 
 
 @lru_cache
@@ -81,10 +71,16 @@ class RedisWindows(RedisStorage):
     STORAGE_SCHEME = ["windows+redis", "windows+rediss", "windows+redis+unix"]
 
     def __init__(self, uri: str, **options: Any) -> None:
+        from redis.backoff import NoBackoff  # noqa: PLC0415 - not imported without Redis
+        from redis.retry import Retry  # noqa: PLC0415
+
+        # Short timeouts: an unavailable Redis must not slow down requests.
+        options |= {"socket_timeout": 0.2, "socket_connect_timeout": 0.2, "retry": Retry(NoBackoff(), 0)}
         super().__init__(uri.removeprefix("windows+"), **options)
 
     def incr(self, key: str, expiry: int, amount: int = 1) -> int:
-        name, redis = self.prefixed_key(key), cast("Redis", self.get_connection())
+        name = self.prefixed_key(key)
+        redis: Any = self.get_connection()
         with redis.pipeline() as pipeline:
             pipeline.incrby(name, amount)
             pipeline.pttl(name)
@@ -110,7 +106,6 @@ class RateLimit(Limiter):
             lambda: current().caller.bucket,
             application_limits=[ApplicationLimit(lambda: current().caller.rate)],
             storage_uri=f"windows+{redis}" if redis else "counted://",
-            storage_options=_REDIS if redis else {},
             in_memory_fallback_enabled=bool(redis),
             swallow_errors=bool(redis),  # other requests that wait for Redis when it is lost
             headers_enabled=True,
