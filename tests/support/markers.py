@@ -48,6 +48,7 @@ def pytest_collection(session: pytest.Session) -> Generator[None]:
             _compile_together()
         return (yield)
     finally:
+        gc.freeze()  # or the first collections during the tests would search through them
         gc.enable()
 
 
