@@ -227,9 +227,12 @@ def test_without_redis_requests_are_counted_in_the_process(
     caplog: pytest.LogCaptureFixture,
     fault: signal.Signals,
 ) -> None:
-    over_redis = make_app(rate_limit="30 per minute", rate_limit_storage=redis_url)
+    # A Redis that answers late, as on a busy machine, is not counted as lost.
+    patient = f"{redis_url}?socket_timeout=5" if fault == signal.SIGKILL else redis_url
+    over_redis = make_app(rate_limit="30 per minute", rate_limit_storage=patient)
     alice = register("alice", plan="Free", via=over_redis)
     assert alice.get("/api/account").status_code == 200
+    assert caplog.records == []
     pid = send_signal(redis_url, fault)
     assert send_calls(alice, LIMIT + 1) == {200: LIMIT, 429: 1}
     lost = "rate limit: Redis is unavailable, each process counts its own requests"
