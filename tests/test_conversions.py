@@ -416,6 +416,20 @@ def test_a_csv_of_a_spreadsheet_is_imported(alice: Client, click: str, separator
     assert listed(alice)[0]["value"] == 29.9
 
 
+def test_a_csv_warns_of_each_column_that_is_ignored_once(alice: Client, click: str) -> None:
+    text = "click,event,amount,curency,empty,,link\n" + "".join(f"{click},e{n},5,EUR,,x,,more\n" for n in range(60))
+    headers = {"Content-Type": "text/csv"}
+    answer = alice.post("/api/conversions/import", data=text.encode(), headers=headers).get_json()
+    assert (answer["counted"], answer["warnings"]) == (60, [
+        "Columns that have no name in the first line were ignored.",
+        "The member 'amount' is unknown and was ignored. Did you mean 'value'?",
+        "The member 'curency' is unknown and was ignored. Did you mean 'currency'?",
+    ])  # fmt: skip
+    strict = headers | {"Prefer": "handling=strict"}
+    answer = alice.post("/api/conversions/import", data=text.replace(",e", ",f").encode(), headers=strict)
+    assert (answer.status_code, len(listed(alice, "limit=1000"))) == (400, 60)
+
+
 def test_a_conversion_is_listed_read_refunded_and_deleted(alice: Client, bob: Client, click: str) -> None:
     row_id = alice.post("/api/conversions", {"click": click} | SALE).get_json()["id"]
     path = f"/api/conversion/{row_id}"

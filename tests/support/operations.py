@@ -46,9 +46,10 @@ class Call:
     @property
     def upload(self) -> dict[str, Any]:
         """Return a file for an operation that takes one."""
-        return (
-            {"data": "Long URL\nhttps://example.com/", "content_type": "text/csv"} if self.operation.is_upload else {}
-        )
+        if not self.operation.is_upload:
+            return {}
+        text = "Click\nunknown" if self.path.startswith(CONVERSIONS) else "Long URL\nhttps://example.com/"
+        return {"data": text, "content_type": "text/csv"}
 
     def example_of(self, ids: list[int]) -> dict[str, Any] | None:
         """Return the example of the body, which names the first row if the path has none."""

@@ -8,8 +8,10 @@ from typing import Any
 
 from linkmgr.core.database.statements import Row
 from linkmgr.core.errors import AppError
-from linkmgr.core.fields.bodies import load
+from linkmgr.core.fields.bodies import load, members_of
+from linkmgr.core.fields.unknown import warn_unknown
 from linkmgr.core.settings import settings
+from linkmgr.core.web.request import warn
 from linkmgr.core.web.uploads import Upload
 from linkmgr.features.conversions import amounts, clicks
 from linkmgr.features.conversions import repository as conversions
@@ -86,9 +88,14 @@ def of_file(user_id: int, upload: Upload) -> tuple[int, list[Row]]:
         raise AppError("import_unreadable", problem=f"The file is no CSV in UTF-8: {error}.") from None
     if len(rows) > MAX_ROWS:
         raise AppError("import_unreadable", problem=f"The file has more than {MAX_ROWS:,} rows. Divide it.")
-    loaded = [
-        (line, _load({name.strip().lower(): cell for name, cell in row.items() if name}))
+    named = [
+        (line, {(name or "").strip().lower(): cell for name, cell in row.items() if cell})
         for line, row in rows
+    ]
+    members = members_of(Report)
+    _warn_ignored({name for _, row in named for name in row if name not in members})
+    loaded = [
+        (line, _load({name: cell for name, cell in row.items() if name in members})) for line, row in named
     ]
     good = [report for _, report in loaded if not isinstance(report, AppError)]
     parts = (good[start : start + MAX_REPORTS] for start in range(0, len(good), MAX_REPORTS))
@@ -102,8 +109,14 @@ def of_file(user_id: int, upload: Upload) -> tuple[int, list[Row]]:
     return len(results) - len(failed), failed
 
 
-def _load(row: Row) -> Row | AppError:
-    sent: Row = {name: text for name, text in row.items() if isinstance(text, str) and text}
+def _warn_ignored(columns: set[str]) -> None:
+    """Warn of columns that are no members, once for all rows."""
+    if "" in columns:
+        warn("Columns that have no name in the first line were ignored.")
+    warn_unknown(Report, members_of(Report), {name: True for name in sorted(columns) if name})
+
+
+def _load(sent: Row) -> Row | AppError:
     value, currency, problem = amounts.read(sent.pop("value", ""), sent.get("currency", ""))
     if problem:
         return AppError("invalid", problems="value cannot be read as an amount")
