@@ -11,6 +11,7 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 from werkzeug.wrappers import Response
 
 from linkmgr.console import signed_in
+from linkmgr.core.errors import AppError
 from linkmgr.core.web import error_handlers, security_headers
 from linkmgr.core.web import request as web_request
 
@@ -48,6 +49,17 @@ def _identify_lost_user(error: HTTPException) -> ResponseReturnValue:
         except Exception as refusal:
             return error_handlers.handle(refusal)
     return error_handlers.handle(error)
+
+
+# Sentences for a form in place of those for a program
+_FILES = {
+    "file_missing": "There is no file, or it is empty. Choose another one.",
+    "bulk_too_large": "The file is too large. The limit is 2 MiB. Divide it.",
+}
+
+
+def file_problem(error: AppError) -> str:
+    return _FILES.get(error.code, error.message)
 
 
 class Chip(NamedTuple):

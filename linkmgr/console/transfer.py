@@ -8,7 +8,7 @@ from werkzeug.datastructures import MultiDict
 from werkzeug.wrappers import Response
 
 from linkmgr.console import charts, roles
-from linkmgr.console.frame import blueprint
+from linkmgr.console.frame import blueprint, file_problem
 from linkmgr.console.signed_in import require_session
 from linkmgr.core import errors
 from linkmgr.core.database.tables import in_batches
@@ -60,7 +60,7 @@ def import_add() -> Response:
             form = request.form.to_dict()
             import_id = requests.add(g.user_id, bodies.service(form), bodies.rules_of(form)["on_conflict"])
     except AppError as error:
-        flash(error.message, "error")
+        flash(file_problem(error), "error")
         return redirect(url_for("transfer.imports"), code=303)
     return redirect(url_for("transfer.import_page", row_id=import_id), code=303)
 

@@ -161,7 +161,7 @@ def import_file() -> Json:
 def index() -> Json:
     """List conversions.
 
-    Newest first.
+    The last stored first. Imported ones may have earlier dates than those behind them.
     """
     return listing("conversions", conversions.index(user_id(), filters=values_of(_FILTERS), **paging()))
 
@@ -185,9 +185,10 @@ _EXPORT = operation(
 def export() -> Response:
     """Export conversions.
 
-    With the labels of their visits.
+    With the labels of their visits, the first stored first. Those of links in the bin are left
+    out, as their links are in exports, until the links are restored.
     """
-    return download(user_id(), query_position("after"))
+    return _download()
 
 
 @bp.get("/conversions/export.csv")
@@ -195,12 +196,14 @@ def export() -> Response:
 def export_csv() -> Response:
     """Export conversions as CSV.
 
-    With the labels of their visits.
+    With the labels of their visits, the first stored first. Those of links in the bin are left
+    out, as their links are in exports, until the links are restored.
     """
-    return download(user_id(), query_position("after"), "csv")
+    return _download("csv")
 
 
-def download(owner: int, after: int = 0, form: str | None = None) -> Response:
+def _download(form: str | None = None) -> Response:
+    owner, after = user_id(), query_position("after")
     plans.require_exports(owner)
     columns: dict[str, Callable[[Row], Any]] = {name: itemgetter(name) for name in COLUMNS}
     batches = (list(map(_flat, batch)) for batch in in_batches(conversions.batch, owner, after))

@@ -1,12 +1,13 @@
 """Conversions: what visitors did after their visit. Those of pages and of keys are in one table."""
 
+from collections.abc import Iterator
 from typing import Any, Unpack
 
 import orjson
 
 from linkmgr.core.database.expiry import cleared_after
 from linkmgr.core.database.paging import Page, Paging, page
-from linkmgr.core.database.statements import Row, row, rows, run, run_unsynced, timestamp
+from linkmgr.core.database.statements import MAX_BIGINT, Row, row, rows, run, run_unsynced, timestamp
 from linkmgr.core.database.tables import BATCH
 from linkmgr.core.errors import existing
 from linkmgr.repository import purge
@@ -99,7 +100,12 @@ _OF_ORDER = "AND order_id = %(only_order)s AND order_id <> ''"
 
 
 def index(user_id: int, *, filters: Row, **paging: Unpack[Paging]) -> Page:
-    """List conversions, newest first. `filters` has each of FILTERS, or None."""
+    """List conversions, the last stored first. `filters` has each of FILTERS, or None."""
+    counted = "" if any(filters.values()) else "conversions"
+    return _page(user_id, filters, "SELECT count(*) FROM matches", counted=counted, **paging)
+
+
+def _page(user_id: int, filters: Row, total: str, **params: Any) -> Page:
     listed = page(
         """
         SELECT id, conversion_record(conversion) AS record
@@ -108,15 +114,37 @@ def index(user_id: int, *, filters: Row, **paging: Unpack[Paging]) -> Page:
          ORDER BY id DESC
          LIMIT %(limit)s OFFSET %(offset)s
         """,
-        "SELECT count(*) FROM matches",
-        counted="" if any(filters.values()) else "conversions",
+        total,
         matches=_MATCHES + _OF_ORDER if filters["order"] else _MATCHES,
         once=False,
         user_id=user_id,
         **{f"only_{name}": value for name, value in filters.items()},
-        **paging,
+        **params,
     )
     return listed._replace(rows=[_to_record(stored) for stored in listed.rows])
+
+
+def matching(user_id: int, filters: Row) -> Iterator[list[Row]]:
+    """Return the rows of all pages of `index`, without counting them for each batch."""
+    after: int | None = MAX_BIGINT
+    while after:
+        batch = _page(user_id, filters, "SELECT 0", limit=BATCH, number=1, after=after)
+        yield batch.rows
+        after = batch.next
+
+
+def names_of_links(user_id: int, ids: list[int]) -> dict[int, Row | None]:
+    """Return the names of links, also of those in the bin, as statistics have them, by their
+    ids."""
+    named = rows(
+        """
+        SELECT id, label_name(%(user_id)s, 'target', id::text) AS name
+          FROM unnest(%(ids)s::bigint[]) AS id
+        """,
+        user_id=user_id,
+        ids=ids,
+    )
+    return {link["id"]: link["name"] for link in named}
 
 
 def read(user_id: int, conversion_id: int) -> Row:
