@@ -1,5 +1,7 @@
 """The layout of the console on narrow phones and on paper, and its menu."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 from flask import Flask
 from selenium.webdriver.common.action_chains import ActionChains
@@ -7,9 +9,10 @@ from selenium.webdriver.common.keys import Keys
 
 from tests.conftest import Client
 from tests.support import factories
-from tests.support.browser import PHONE, Browser
+from tests.support.browser import LOOKS, PHONE, Browser
 from tests.support.factories import Sql
 from tests.support.sessions import sign_in
+from tests.support.visited import Store, Visited
 
 pytestmark = pytest.mark.browser
 
@@ -151,3 +154,58 @@ def test_the_bar_of_selected_rows_has_at_most_a_tenth_of_the_window(
         assert panel["x"] + panel["width"] <= width
         cut = "const panel = document.getElementById('bulk-more'); return panel.scrollWidth > panel.clientWidth"
         assert signed_in.run(cut) is False
+
+
+# Figures that do not end where their heading ends, or have neither a heading nor a label.
+SHIFTED = """
+    const end = (cell) => cell.getBoundingClientRect().right;
+    const headings = [...document.querySelectorAll(".figures.wide thead th")];
+    return [...document.querySelectorAll(".figures.wide tbody tr")].flatMap((row) => [...row.cells].filter((cell, at) =>
+        cell.checkVisibility() && cell.matches("td") && (headings[at].checkVisibility()
+            ? Math.abs(end(cell) - end(headings[at])) > 1
+            : getComputedStyle(cell, "::before").content !== `"${headings[at].textContent}"`)
+    ).map((cell) => cell.innerText));
+"""
+# Cells of a row whose texts are over each other or leave their table. Names may be cut in their box.
+OVERLAPPING = """
+    document.querySelectorAll(".sorts .visually-hidden").forEach((text) => text.remove());
+    const range = new Range(), table = document.querySelector(".figures.wide").getBoundingClientRect();
+    const box = (cell) => {
+        range.selectNodeContents(cell);
+        return (cell.matches(".of-link, tbody th") ? cell : range).getBoundingClientRect();
+    };
+    return [...document.querySelectorAll(".figures.wide tr")].flatMap((row) => {
+        const boxes = [...row.cells].filter((cell) => cell.checkVisibility() && cell.innerText.trim()).map(box);
+        const meet = (one, other) => one.left < other.right - 1 && other.left < one.right - 1
+            && one.top < other.bottom - 4 && other.top < one.bottom - 4;
+        return boxes.filter((one, at) => one.left < table.left - 1 || one.right > table.right + 1
+            || boxes.slice(at + 1).some((other) => meet(one, other))).map(() => row.innerText);
+    });
+"""
+SCROLLS = "const box = document.querySelector('.figures.wide'); return box.scrollWidth > box.clientWidth + 1"
+
+
+def test_figures_stand_below_their_headings_and_lists_fit_on_a_phone(
+    signed_in: Browser, base: str, alice: Client, sql: Sql, store: Store
+) -> None:
+    title = "Everything about our spring sale, with all products, prices and shops"
+    link = factories.link(sql, alice.id, title=title)
+    now = datetime.now(UTC)
+    store(Visited(link, now - timedelta(days=n % 50), b"%d" % n) for n in range(3000))
+    for value in (None, 29.9, 123456.78):
+        factories.conversion(sql, alice.id, link=link, value=value, event="sale", labels='{"os": "iOS"}')
+    for path in (
+        "statistics",
+        "statistics?dimension=target",
+        "statistics?dimension=country&second=device",
+        "conversions",
+    ):
+        signed_in.open(f"{base}/console/{path}")
+        for width in (320, 390, 1280):
+            signed_in.size(width, 800)
+            assert signed_in.run(SCROLLS) is False, (path, width)
+            assert signed_in.run(OVERLAPPING) == [], (path, width)
+            if path != "conversions":
+                assert signed_in.run(SHIFTED) == [], (path, width)
+            elif width == min(LOOKS)[0]:
+                assert {row.rect["height"] < 70 for row in signed_in.all(".reported tbody tr")} == {True}, "two lines"
