@@ -1761,13 +1761,14 @@ CREATE FUNCTION search_pattern(q text) RETURNS text LANGUAGE sql IMMUTABLE PARAL
 RETURN '%' || regexp_replace(lower(q), '([\\%_])', '\\\1', 'g') || '%';
 
 -- Return the links that contain a text, or `ascii`, which is the text with its host name as targets have it; those without
--- a title whose page has the text in its own; and the link of a short URL. EXECUTE plans for each text: short and frequent
--- ones are found faster without the index.
+-- a title whose page has the text in its own; the link of a short URL; and the one whose external id is the text. EXECUTE
+-- plans for each text: short and frequent ones are found faster without the index.
 CREATE FUNCTION search_links(owner bigint, q text, ascii text DEFAULT NULL, short_host text DEFAULT NULL,
                              short_alias text DEFAULT NULL)
 RETURNS TABLE (total bigint, ids bigint[]) LANGUAGE plpgsql STABLE AS $$
 DECLARE
-    short bigint := (alias_at(short_host, short_alias)).link_id;
+    named bigint[] := ARRAY[(alias_at(short_host, short_alias)).link_id,
+                            (SELECT id FROM links WHERE user_id = owner AND externalid = q AND externalid <> '')];
     titled bigint[];  -- a second statement, which then knows their number
 BEGIN
     EXECUTE 'SELECT array_agg(link_id) FROM link_checks WHERE user_id = $1 AND title <> '''' AND lower(title) LIKE $2'
@@ -1783,8 +1784,9 @@ BEGIN
            FROM (SELECT id FROM matched WHERE has_text
                   UNION ALL
                  SELECT id FROM unnest($4) AS other JOIN matched ON id = other
-                  WHERE NOT has_text AND (title = '''' OR id = $5)) found'
-        USING owner, search_pattern(q), search_pattern(ascii), array_remove(titled, short) || short, short;
+                  WHERE NOT has_text AND (title = '''' OR id = ANY ($5))) found'
+        USING owner, search_pattern(q), search_pattern(ascii),
+              ARRAY(SELECT unnest(titled) UNION SELECT unnest(named)), named;
 END $$;
 
 -- The ids of the newest links of all users that have a text, or `ascii`. Planned like those of search_links(): the last

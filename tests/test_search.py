@@ -160,6 +160,23 @@ def test_a_pasted_short_url_finds_its_link(app: Flask, alice: Client, bob: Clien
         assert found(alice, text) == []
 
 
+def test_an_external_id_finds_its_link(app: Flask, alice: Client, bob: Client, stock: Stock) -> None:
+    stock.add(alice, *[f"Page {n}" for n in range(20)], "About CON-1")
+    other = ids_of(signed_in(app).get("/console/links?q=con-1").text)
+    members = {"url": "https://example.com/x", "title": "Titled", "custom": "con", "externalid": "con-1"}
+    link = alice.add("/api/url/add", members)
+    for text, expected in {"con-1": [link, *other], "CON-1": other, "externalid:con-1": [link], "con-": other,
+                           'externalid:"con-1"': [link], "externalid:CON-1": [], "externalid:con-1 x": [link],
+                           "externalid:": []}.items():  # fmt: skip
+        page = signed_in(app).get("/console/links", query_string={"q": text}).text
+        assert ids_of(page) == expected, text
+        assert ("External id con-1" in page) == (expected == [link]), text
+    assert found(alice, "con-1") == [link, *other]
+    assert found(bob, "con-1") == []
+    alice.add("/api/url/add", {"url": "https://example.com/y", "externalid": "con"})
+    assert found(alice, "https://" + details(alice, link)["shorturl"].split("://")[1]) == [link], "each once"
+
+
 def test_a_target_is_found_as_it_is_shown(alice: Client) -> None:
     made = alice.add("/api/url/add", {"url": "https://www.bücher.example/größe"})
     for text in ("bücher.example", "BÜCHER.example/größe", "https://www.bücher.example", "bücher.example/gr%C3%B6"):

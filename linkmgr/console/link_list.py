@@ -41,9 +41,10 @@ _FIRST, _LAST = date(2000, 1, 1), date(2100, 1, 1)
 _WORDS = {"is:public": ("status", "public"), "is:private": ("status", "private"), "is:expired": ("expired", "yes"),
           "is:broken": ("health", "broken"), "has:password": ("password", "yes"), "has:clicks": ("clicked", "yes"),
           "no:clicks": ("clicked", "no")}  # fmt: skip
-_WORD = re.compile(r'(?<!\S)(domain|campaign|channel|is|has|no):(?:"([^"]*)"|(\S+))')
-_IMPORTED = {"import": "Import", "source": "Imported from"}  # filters without a control
-_FILTERS = ("q", *ROWS, *_FIXED, *_DAYS, *_IMPORTED)
+_WORD = re.compile(r'(?<!\S)(domain|campaign|channel|externalid|is|has|no):(?:"([^"]*)"|(\S+))')
+# Filters without a control
+_OTHERS = {"import": "Import", "source": "Imported from", "externalid": "External id"}
+_FILTERS = ("q", *ROWS, *_FIXED, *_DAYS, *_OTHERS)
 NAMES = (*_FILTERS, "order", "per")
 
 
@@ -82,16 +83,19 @@ def requested(filters: Filters) -> dict[str, Any]:
         | {name: query_id(name) for name in (*ROWS, "import")}
         | {name: query_choice(name, tuple(values)) for name, (_, values) in _FIXED.items()}
         | {name: _day(name) for name in _DAYS}
-        | {"source": query_text("source")}
+        | {name: query_text(name) for name in ("source", "externalid")}
         | {"order": query_choice("order", tuple(ORDERS)), "per": query_choice("per", ("15", *SIZES))}
     )
     if query["order"] == "date":
         query["order"] = None
 
     def take(match: re.Match[str]) -> str:
-        name, value = match[1], (match[2] or match[3] or "").lower()
+        name, written = match[1], match[2] or match[3] or ""
+        value = written.lower()
         ids = {text.lower(): row_id for row_id, text in filters[name][1].items()} if name in filters else {}
         choice = (name, ids[value]) if value in ids else _WORDS.get(f"{name}:{value}")
+        if name == "externalid" and written:
+            choice = (name, written)
         query.update([choice] if choice else [])
         return "" if choice else match[0]
 
@@ -105,7 +109,7 @@ def chips_of(query: dict[str, Any], filters: Filters) -> list[Chip]:
         name: values.get(query[name], f"{label} {query[name]}") for name, (label, values) in filters.items()
     }
     labels |= {name: f"{label} {query[name]}" for name, (label, _) in _DAYS.items()}
-    labels |= {name: f"{label} {query[name]}" for name, label in _IMPORTED.items()} | {"q": query["q"]}
+    labels |= {name: f"{label} {query[name]}" for name, label in _OTHERS.items()} | {"q": query["q"]}
     return [
         Chip(label, url_for("console.links", **(query | {name: None})))
         for name, label in labels.items()
@@ -169,5 +173,6 @@ def show(form: Form) -> str:
         filters=filters,
         templates=choices["utm"] if has_feature("utm") else {},
         days=_DAYS,
+        others=_OTHERS,
         can_check=has_feature("health") and settings().link_check,
     )
