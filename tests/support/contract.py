@@ -50,8 +50,8 @@ def check(stage: Stage, read_by: list[type[Schema]], calls: list[Call], index: i
     for call in calls:
         body, sent = call.operation.body, stage.bodies(call)[index]
         read_by.clear()
-        file = {"file": (BytesIO(b"Long URL\nhttps://example.com/"), "links.csv")}
-        upload = {"data": file} if call.operation.is_upload else {}
+        text = call.upload.get("data", "")
+        upload = {"data": {"file": (BytesIO(text.encode()), "rows.csv")}} if text else {}
         answer = stage.caller(call).call(call.method, stage.path(call), sent, headers=headers, **upload)
         assert answer.status_code == 200, (call, answer.text)
         if not call.operation.row_id:  # whether the row exists decides how the body is read
