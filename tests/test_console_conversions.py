@@ -12,6 +12,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from linkmgr.features.conversions import clicks
+from linkmgr.features.conversions import repository as conversions
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.factories import Sql
@@ -125,7 +126,10 @@ def test_a_file_is_imported_and_its_failures_are_named(
     assert sql("SELECT value FROM conversions WHERE event <> 'lead'") == [{"value": 29.9}]
 
 
-def test_a_file_has_the_rows_of_the_list_and_its_filters(browser: FlaskClient, alice: Client, sql: Sql) -> None:
+def test_a_file_has_the_rows_of_the_list_and_its_filters(
+    browser: FlaskClient, alice: Client, sql: Sql, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conversions, "BATCH", 1)
     browser.post("/account/timezone", data={"timezone": "Asia/Tokyo"})
     binned, link = factories.link(sql, alice.id, title="Old"), factories.link(sql, alice.id)
     early = datetime(2026, 1, 1, 20, tzinfo=UTC)
