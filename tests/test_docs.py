@@ -129,10 +129,14 @@ def test_a_program_that_requests_the_root_of_the_api_gets_an_error_that_names_th
     assert (answer.status_code, "/api/docs" in answer.get_json()["message"]) == (404, True)
 
 
-def test_a_link_can_have_the_alias_docs(app: Flask, alice: Client) -> None:
-    alice.add("/api/url/add", {"url": "https://example.com/docs", "custom": "docs"})
-    assert app.test_client().get("/docs").headers["Location"] == "https://example.com/docs"
-    assert app.test_client().get("/openapi.json", headers={"Host": "else.example"}).status_code == 404
+def test_these_paths_belong_to_links_on_branded_domains(app: Flask, alice: Client) -> None:
+    target, host = "https://example.com/docs", "go.example.net"
+    alice.add("/api/domain/add", {"domain": f"https://{host}"})
+    for path in ("/docs", "/openapi.json"):
+        assert app.test_client().get(path, headers={"Host": host}).status_code == 404
+        assert app.test_client().get(path, headers={"Host": "else.example"}).status_code == 404
+    alice.add("/api/url/add", {"url": target, "custom": "docs", "domain": host})
+    assert app.test_client().get("/docs", headers={"Host": host}).headers["Location"] == target
 
 
 def test_every_member_of_every_body_has_a_row_with_its_type_and_an_example(page: str) -> None:

@@ -1,6 +1,7 @@
 """Rows that fail or that others would refuse, their report, and values of any length."""
 
 import json
+import re
 from collections.abc import Callable
 from io import BytesIO
 from itertools import count
@@ -178,6 +179,18 @@ def test_links_that_a_page_of_the_service_hides_are_reported(
     result = app.test_cli_runner().invoke(args=["database", "check"])
     assert result.exit_code == 0
     assert "The link /console of alice leads to a page of the service." in result.output
+
+
+def test_links_of_branded_domains_are_only_reported_if_a_page_of_theirs_hides_them(
+    app: Flask, alice: Client, sql: Sql
+) -> None:
+    host = "go.example.net"
+    alice.add("/api/domain/add", {"domain": f"https://{host}"})
+    for alias in ("docs", "login", "older"):
+        alice.add("/api/url/add", {"url": PAGE, "custom": alias, "domain": host})
+    sql("UPDATE links SET alias = 'api' WHERE alias = 'older' RETURNING 1")
+    reported = app.test_cli_runner().invoke(args=["database", "check"]).output
+    assert re.findall("The link (.*?) of", reported) == [f"{host}/api"]
 
 
 # --- long and slow rows

@@ -44,7 +44,7 @@ def test_an_alias_may_be_chosen(alice: Client, alias: str) -> None:
 def test_the_first_words_of_all_paths_are_reserved(app: Flask, alice: Client) -> None:
     pages = {rule.rule.strip("/") for rule in app.url_map.iter_rules()}
     words = {"api", "static", *(page for page in pages if page.isalnum())}
-    assert words == {"account", "api", "console", "healthz", "login", "metrics", "static", "user"}
+    assert words == {"account", "api", "console", "docs", "healthz", "login", "metrics", "static", "user"}
     for word in words:
         assert "is reserved" in refused(alice, custom=word)
         assert alice.post("/api/bio/add", {"name": "Dana", "alias": word}).status_code == 400
@@ -66,7 +66,7 @@ def test_a_branded_domain_reserves_only_what_it_serves(alice: Client) -> None:
     alice.add("/api/domain/add", {"domain": "https://go.example.net"})
     for word in ("api", "healthz", "metrics", "static"):
         assert "is reserved" in refused(alice, custom=word, domain="go.example.net")
-    for word in ("login", "account", "console", "user"):
+    for word in ("login", "account", "console", "user", "docs"):
         alice.add("/api/url/add", {"url": PAGE, "custom": word, "domain": "go.example.net"})
 
 

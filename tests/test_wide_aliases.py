@@ -327,15 +327,15 @@ OURS = "127.0.0.1:5000"
 
 def test_the_host_of_the_service_can_have_them(own: Flask, register: Callable[..., Client]) -> None:
     client = register("dana", via=own)
-    link_id = add(client, "docs/\u00fcber", domain="")
-    assert ask(own, "/docs/\u00fcber", OURS).headers["Location"] == PAGE
-    assert client.put(f"/api/url/{link_id}/update", {"custom": "docs/v1.0"}).status_code == 200
+    link_id = add(client, "guide/\u00fcber", domain="")
+    assert ask(own, "/guide/\u00fcber", OURS).headers["Location"] == PAGE
+    assert client.put(f"/api/url/{link_id}/update", {"custom": "guide/v1.0"}).status_code == 200
     client.add("/api/bio/add", {"name": "Dana", "alias": "team/dana"})
     add(client, "team", domain="", extrapath=True)
     assert ask(own, "/team/dana", OURS).status_code == 200
-    made = client.post("/api/qr/add", {"type": "link", "data": f"{BASE_URL}/docs/v1.0"}).get_json()
+    made = client.post("/api/qr/add", {"type": "link", "data": f"{BASE_URL}/guide/v1.0"}).get_json()
     assert made["error"] == 0, made
-    for alias in ("console/x", "login/x", "c/x", "u/dana/list-1", "static/x", "account/x", "openapi.json"):
+    for alias in ("console/x", "login/x", "c/x", "u/dana/list-1", "static/x", "account/x", "docs/x", "openapi.json"):
         assert "is reserved" in refused(client, custom=alias)
     client.add("/api/domain/add", {"domain": f"https://{HOST}", "widealiases": True})
     for alias in ("statistics/x", "avatar/x", "c/x"):  # hidden by pages that branded domains do not have

@@ -11,10 +11,11 @@ from linkmgr.cli import users
 from linkmgr.cli.group import Group
 from linkmgr.core.database import backup, migrations
 from linkmgr.core.database.statements import Row
-from linkmgr.core.fields.aliases import own_words
+from linkmgr.core.fields.aliases import own_words, reserved_words
 from linkmgr.core.fields.base import MAX_ID
 from linkmgr.core.fields.bodies import load
 from linkmgr.core.settings import settings
+from linkmgr.core.web.host import foreign_routes
 from linkmgr.repository import plans, purge, taken_names
 from linkmgr.schemas.plans import Plan, PlanLimits, change_plan, create_plan, price_problem
 
@@ -106,7 +107,8 @@ def check_database() -> None:
     or needs an upgrade."""
     migrations.require_current()
     click.echo(migrations.describe())
-    for link in taken_names.with_aliases(sorted(own_words())):
+    foreign = reserved_words(foreign_routes())
+    for link in taken_names.hidden_links(sorted(own_words()), sorted(foreign)):
         path = f"{link['host'] or ''}/{link['alias']}"
         click.echo(
             f"The link {path} of {link['username']} leads to a page of the service. Give it another alias."

@@ -31,7 +31,7 @@ bp = Blueprint("brand", __name__, url_prefix="/static/brand")  # no alias can be
 # First path segments that exist only on the service's own host. Branded domains have no routes of
 # PAGES, so that links may have these words. PROGRAMS are a plain 404 there, instead of redirecting
 # to redirect404.
-PAGES = ("login", "account", "avatar", "console", "user", "api", "c", "statistics", "openapi.json")
+PAGES = ("login", "account", "avatar", "console", "user", "api", "c", "statistics", "docs", "openapi.json")
 PROGRAMS = ("api", "healthz", "metrics")
 _CHALLENGE = "probes.prove"  # responds on any host, before its domain is added
 _UNKNOWN_HOST_ENDPOINTS = ("probes.healthz", "probes.scrape")

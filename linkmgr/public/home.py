@@ -25,6 +25,12 @@ def user() -> Response:
     return redirect(first_page(), code=302)
 
 
+@bp.get("/docs")
+def docs() -> Response:
+    """Lead people to the documentation. Without this page, a link could be at it."""
+    return redirect("/api/docs", code=302)
+
+
 @bp.get("/openapi.json")
 def openapi() -> Response:
     """Lead programs that look for the document there. Without this page, a link could be at it."""

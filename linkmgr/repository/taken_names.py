@@ -65,7 +65,9 @@ def release_name(violation: IntegrityError, params: Row) -> bool:
     return release(violation.diag.constraint_name, **params | own)
 
 
-def with_aliases(words: list[str]) -> list[Row]:
+def hidden_links(own: list[str], foreign: list[str]) -> list[Row]:
+    """Return links with aliases that are reserved: on our own host, or on branded domains, which
+    have some of these only."""
     return rows(
         """
         SELECT a.alias, d.host, u.username
@@ -73,9 +75,11 @@ def with_aliases(words: list[str]) -> list[Row]:
           JOIN links l ON l.id = a.link_id
           JOIN users u ON u.id = l.user_id
           LEFT JOIN domains d ON d.id = a.domain_id
-         WHERE a.alias = ANY (%(words)s::text[])
+         WHERE a.alias = ANY (%(own)s::text[])
+           AND (a.domain_id = 0 OR a.alias = ANY (%(foreign)s::text[]))
          ORDER BY a.alias, d.host
          LIMIT 1000
         """,
-        words=words,
+        own=own,
+        foreign=foreign,
     )

@@ -32,7 +32,7 @@ _UNAVAILABLE = (
 
 def _response(error: AppError, **headers: str) -> ResponseReturnValue:
     request = web_request.current()
-    if request.foreign_host is None and (path := error_pages.meant(error.code)):
+    if request.foreign_host is None and (path := error_pages.meant()):
         return redirect(path)
     is_missing = error.code == "no_such_page" or request.foreign_host is not None
     if error.status == HTTPStatus.NOT_FOUND and is_missing and error.code != "unknown_host":

@@ -43,14 +43,14 @@ def prefers_html() -> bool:
     return accepted["text/html"] >= accepted["application/json"]
 
 
-def meant(code: str) -> str | None:
+def meant() -> str | None:
     """Return the path of the documentation that was meant, or None. Of those who request `/api`,
     browsers are redirected; programs get an error that names it."""
     request = web_request.current()
     path = request.path.rstrip("/")
     if path == "/api" and request.method == "GET" and _is_browser():
         return _API_PAGE
-    return _API_PAGE if path == "/docs" and code == "no_such_page" else None  # no link has this path
+    return None
 
 
 def page(status: int, message: str, template: str = "error.html", **values: str) -> str:
