@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from datetime import UTC, datetime
 from io import BytesIO
 from typing import Any
 from unittest.mock import ANY
@@ -9,6 +10,7 @@ from unittest.mock import ANY
 import pytest
 from flask import Flask
 
+from linkmgr.features.conversions import clicks
 from linkmgr.features.webhooks import outbox
 from tests.conftest import Client
 from tests.support import factories
@@ -94,9 +96,42 @@ def test_what_changed_is_shown_without_secrets(
     assert "link.updated" in {event["type"] for event in events(alice)}
 
 
+def test_what_people_do_to_conversions_is_noted_and_what_shops_report_is_not(
+    app: Flask, alice: Client, bob: Client, sql: Sql, deliver: Deliver
+) -> None:
+    browser = joined(app, sql, alice, bob)
+    subscribe(alice)
+    link = alice.add("/api/url/add", {"url": URL})
+    with app.app_context():
+        click = clicks.click_id(link, datetime.now(UTC).timestamp())
+    reported = [{"click": click, "event": "sale", "order": "A-1", "value": 5}, {"click": click, "event": "lead"}]
+    sale, lead = (alice.post("/api/conversions", report).get_json()["id"] for report in reported)
+    sql("UPDATE conversions SET source = 'page' WHERE id = %(id)s RETURNING 1", id=lead)
+    assert alice.post("/api/conversions", {"click": click, "event": "lead", "value": 7}).get_json()["id"] == lead
+    browser.post(f"/console/conversions/{sale}", data={"refund": "2"})
+    browser.post(f"/console/conversions/{lead}/delete")
+    for setup in ({"clickid": True, "page_value": 50}, {"clickid": True}):
+        alice.put("/api/conversions/setup", setup)
+    deliver()
+    rows = activity(alice)
+    assert [(row["actor"]["name"], row["type"], row["row"], row["name"], row["changes"]) for row in rows[:-1]] == [
+        ("alice", "conversion.setup", None, "", {"clickid": [False, True], "page_value": [None, 50]}),
+        ("bob", "conversion.deleted", lead, "lead", {}),
+        ("bob", "conversion.changed", sale, "A-1", {"value": [5, 3]}),
+        ("alice", "link.created", link, ANY, {}),
+    ]
+    assert len(activity(alice, "type=conversion.*")) == 3
+    assert len(activity(alice, "type=conversion.changed")) == 1
+    text = seen(get(browser, "/console/members/activity"))
+    assert "bob deleted the conversion lead" in text
+    assert "alice changed the settings of conversions" in text
+    assert "Page value: none \u2192 50" in text
+
+
 def test_an_account_that_never_had_members_notes_nothing(alice: Client, sql: Sql, deliver: Deliver) -> None:
     sql("DELETE FROM outbox RETURNING 1")
     alice.add("/api/channel/add", {"name": "Alone"})
+    alice.put("/api/conversions/setup", {"clickid": True})
     assert sql("SELECT FROM outbox WHERE user_id <> 0") == []
     deliver()
     assert activity(alice) == []

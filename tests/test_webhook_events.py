@@ -345,11 +345,15 @@ def test_conversions_are_events_when_they_are_stored_and_corrected(
         assert alice.put(path, body).status_code == 200
     sql("UPDATE conversions SET source = 'page' WHERE id = %(id)s RETURNING 1", id=row_id)
     assert alice.post("/api/conversions", {"click": ids[0], "value": 7}).get_json()["id"] == row_id
+    last = alice.get(f"/api/conversion/{row_id}").get_json()["data"]
+    alice.delete(f"/api/conversion/{row_id}/delete")
     deliver()
-    created, changed, replaced = events(alice)
+    created, changed, replaced, deleted = events(alice)
     assert (created["type"], created["data"]) == ("conversion.created", record)
     assert (changed["type"], changed["data"]["value"]) == ("conversion.changed", 3)
-    assert (replaced["type"], replaced["data"]["value"]) == ("conversion.changed", 7)
+    assert (changed["actor"], changed["changes"]) == ({"user": alice.id, "key": None}, {"value": [5, 3]})
+    assert (replaced["type"], replaced["data"]["value"], "changes" in replaced) == ("conversion.changed", 7, False)
+    assert (deleted["type"], deleted["data"], deleted["actor"]["user"]) == ("conversion.deleted", last, alice.id)
 
 
 def test_a_deleted_link_is_announced_with_its_short_url(

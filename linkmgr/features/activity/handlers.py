@@ -31,7 +31,8 @@ _CHANGE = shapes.object_of(
 )
 _ABOUT = f"""\
 Who changed what in an account since it has invited its first member: links, QR codes, pages and whatever else has
-events, public statistics, API keys, members, and imports that ended. Changes are kept for {activity.DAYS_KEPT} days.
+events, public statistics, API keys, members, and imports that ended. Of conversions it has changes, deletions and
+those of the settings (`conversion.setup`), but no reports. Changes are kept for {activity.DAYS_KEPT} days.
 Of an account they are at most {outbox.MAX_EVENTS:,} and {outbox.MAX_BYTES >> 20} MiB; beyond that, the oldest are
 dropped."""
 SECTION = Section("activity", "Activity", _ABOUT, lambda: {"Change": _CHANGE, "Actor": shapes.ACTOR})

@@ -164,21 +164,27 @@ def update(user_id: int, conversion_id: int, *, value: Any, refund: Any, currenc
     """Change the value, or subtract a refund from the one that is stored."""
     run(
         """
-        WITH changed AS (
-            UPDATE conversions
-               SET value = coalesce(%(value)s::numeric, coalesce(value, 0) - %(refund)s::numeric, value),
-                   currency = coalesce(%(currency)s, currency),
-                   problem = CASE WHEN num_nulls(%(value)s, %(refund)s) = 2 THEN problem ELSE '' END,
-                   version = random_version(), updated = now()
+        WITH before AS MATERIALIZED (
+            SELECT id, value, currency, problem FROM conversions
              WHERE user_id = %(user_id)s AND id = %(conversion_id)s
-               AND (value, currency) IS DISTINCT FROM
-                   (coalesce(%(value)s::numeric, coalesce(value, 0) - %(refund)s::numeric, value),
-                    coalesce(%(currency)s, currency))
-            RETURNING *)
-        INSERT INTO outbox (user_id, type, data)
-        SELECT user_id, 'conversion.changed', conversion_record(ROW(c.*)::conversions)
-          FROM changed c
-         WHERE has_webhooks(user_id)
+               FOR NO KEY UPDATE),
+        changed AS (
+            UPDATE conversions c
+               SET value = coalesce(%(value)s::numeric, coalesce(c.value, 0) - %(refund)s::numeric, c.value),
+                   currency = coalesce(%(currency)s, c.currency),
+                   problem = CASE WHEN num_nulls(%(value)s, %(refund)s) = 2 THEN c.problem ELSE '' END,
+                   version = random_version(), updated = now()
+              FROM before
+             WHERE c.id = before.id
+               AND (c.value, c.currency) IS DISTINCT FROM
+                   (coalesce(%(value)s::numeric, coalesce(c.value, 0) - %(refund)s::numeric, c.value),
+                    coalesce(%(currency)s, c.currency))
+            RETURNING c.*)
+        INSERT INTO outbox (user_id, type, stored, data)
+        SELECT user_id, 'conversion.changed', conversion_record(ROW(c.*)::conversions),
+               to_jsonb(before) - 'id'
+          FROM changed c, before
+         WHERE notes_changes(user_id)
         """,
         user_id=user_id,
         conversion_id=conversion_id,
@@ -191,7 +197,17 @@ def update(user_id: int, conversion_id: int, *, value: Any, refund: Any, currenc
 
 def delete(user_id: int, conversion_id: int) -> None:
     deleted = run(
-        "DELETE FROM conversions WHERE user_id = %(user_id)s AND id = %(conversion_id)s RETURNING id",
+        """
+        WITH deleted AS (
+            DELETE FROM conversions WHERE user_id = %(user_id)s AND id = %(conversion_id)s
+            RETURNING *),
+        noted AS (
+            INSERT INTO outbox (user_id, type, data)
+            SELECT user_id, 'conversion.deleted', conversion_record(ROW(d.*)::conversions)
+              FROM deleted d
+             WHERE notes_changes(user_id))
+        SELECT id FROM deleted
+        """,
         user_id=user_id,
         conversion_id=conversion_id,
     )
@@ -223,15 +239,28 @@ def setup(user_id: int) -> Row:
 
 
 def change_setup(user_id: int, *, clickid: bool | None, page_value: str | None) -> Row:
-    """Change the settings of an account that are not None."""
+    """Change the settings of an account that are not None, which its activity notes."""
     changed = run(
         """
-        UPDATE users
-           SET clickid = coalesce(%(clickid)s, clickid),
-               page_value = CASE WHEN %(page_value)s::numeric IS NULL THEN page_value
-                                 ELSE nullif(%(page_value)s::numeric, 0) END
-         WHERE id = %(user_id)s
-        RETURNING clickid, page_value
+        WITH before AS MATERIALIZED (
+            SELECT id, clickid, page_value FROM users WHERE id = %(user_id)s FOR NO KEY UPDATE),
+        changed AS (
+            UPDATE users u
+               SET clickid = coalesce(%(clickid)s, u.clickid),
+                   page_value = CASE WHEN %(page_value)s::numeric IS NULL THEN u.page_value
+                                     ELSE nullif(%(page_value)s::numeric, 0) END
+              FROM before
+             WHERE u.id = before.id
+            RETURNING u.id, has_activity, u.clickid, u.page_value),
+        noted AS (
+            INSERT INTO outbox (user_id, type, data)
+            SELECT -c.id, 'conversion',
+                   jsonb_build_object('action', 'setup', 'changes', jsonb_object_agg(
+                       name, jsonb_build_array(to_jsonb(before) -> name, value)))
+              FROM changed c, before, jsonb_each(to_jsonb(c) - 'has_activity') AS members (name, value)
+             WHERE has_activity AND value <> to_jsonb(before) -> name
+             GROUP BY c.id)
+        SELECT clickid, page_value FROM changed
         """,
         user_id=user_id,
         clickid=clickid,

@@ -16,12 +16,17 @@ TYPES = (
     *(f"{subject}.{change}" for subject in SUBJECTS for change in CHANGES),
     "public.updated",
     "import.finished",
+    "conversion.changed",
+    "conversion.deleted",
 )
-OF_ACCOUNT = tuple(f"{subject}.{change}" for subject in ("key", "member") for change in CHANGES)
+OF_ACCOUNT = (
+    *(f"{subject}.{change}" for subject in ("key", "member") for change in CHANGES),
+    "conversion.setup",
+)
 DAYS_KEPT = 90
 READER = 0  # the id of the activity among those of webhooks
 # The first of these that a record has is its name.
-_NAMES = ("name", "title", "email", "shorturl", "domain", "alias", "host", "code", "source")
+_NAMES = ("name", "title", "email", "shorturl", "domain", "alias", "host", "code", "order", "event", "source")
 # Members whose values are left out: QR codes of wireless networks have a password.
 _SECRET = ("data",)
 
@@ -46,8 +51,13 @@ def of_record(event: Row, data: Row, changes: Row) -> Row:
     }
 
 
+def is_noted(event: Row) -> bool:
+    """Return False for what no person does: a report of a shop that replaces one of a page."""
+    return event["type"] != "conversion.changed" or event["stored"] is not None
+
+
 def of_audit(event: Row) -> Row:
-    """Return the same for a change of a key or a member."""
+    """Return the same for a change of a key, a member or the settings of conversions."""
     data = event["data"]
     kind = f"{event['type'].removeprefix('audit.')}.{data['action']}"
     return of_record(event | {"type": kind}, data, data["changes"])

@@ -109,12 +109,13 @@ def _parts(event: Row, webhooks: list[Row]) -> list[Row]:
 def _extra(event: Row, data: Row) -> Row:
     """Return the members of an event beside its data: who changed a row, and what."""
     subject, _, change = event["type"].partition(".")
-    if change not in ("created", "updated", "deleted") and subject != "audit":
+    if change not in ("created", "updated", "changed", "deleted") and subject != "audit":
         return {}
     # The events of users and reports are for other administrators.
     owner = None if subject in ("user", "audit", "report") else event["user_id"]
     extra = {"actor": event["actor"] or {"user": owner, "key": None}}
-    changes = _changes(event["data"] or {}, data) if change == "updated" else {}
+    is_changed = change == "updated" or (change == "changed" and event["stored"])
+    changes = _changes(event["data"] or {}, data) if is_changed else {}
     is_small = len(orjson.dumps(changes)) <= MAX_DATA // 2
     return extra | ({"changes": changes} if changes and is_small else {})
 
@@ -137,6 +138,8 @@ def _changes(before: Row, record: Row) -> Row:
 def _subscribes(webhook: Row, event: Row) -> bool:
     if event["type"] == TEST:
         return bool(webhook["id"] == event["object_id"])
+    if webhook["id"] == activity.READER and not activity.is_noted(event):
+        return False
     return matches(webhook["events"], event["type"])
 
 
@@ -182,8 +185,9 @@ def _record(event: Row) -> tuple[Any, list[Row]]:
 
 
 def _conversion(event: Row) -> tuple[Row, list[Row]]:
-    times = {name: timestamp(event["data"][name]) for name in ("click", "date", "updated")}
-    return event["data"] | times, outbox.tracked_rows(event["user_id"], [event["data"]["link"]])
+    record = event["stored"] or event["data"]  # `data` has the previous values of a change by hand
+    times = {name: timestamp(record[name]) for name in ("click", "date", "updated")}
+    return record | times, outbox.tracked_rows(event["user_id"], [record["link"]])
 
 
 def _public_page(event: Row) -> tuple[Row, list[Row]]:

@@ -25,6 +25,7 @@ TYPES = (
     "public.updated",
     "conversion.created",
     "conversion.changed",
+    "conversion.deleted",
     "visit",
     "scan",
     "answer.received",
