@@ -4,10 +4,11 @@ from typing import Any
 
 import psycopg2
 import pytest
+from flask.testing import FlaskClient
 
 from tests.conftest import Client
 from tests.support.keyring import Make
-from tests.support.races import at_once
+from tests.support.races import at_once, during
 
 PAGE = "https://example.com/page"
 PATH = "/api/url/external/order-17"
@@ -121,14 +122,31 @@ def test_a_restricted_key_learns_only_that_an_external_id_is_in_use(
     assert make_key(alice, "links:create").put(PATH, {"url": PAGE}).status_code == 403
 
 
-def test_a_link_leaves_its_external_id_in_the_bin_if_another_has_it(alice: Client) -> None:
-    for n in range(3):
+def test_a_link_leaves_its_external_id_in_the_bin_if_another_has_it(alice: Client, console: FlaskClient) -> None:
+    for n in range(4):
         link_id = alice.put(PATH, {"url": f"{PAGE}/{n}"}).get_json()["id"]
-        if n < 2:
+        if n < 3:
             alice.delete(f"/api/url/{link_id}/delete?bin=1")
-    assert alice.post(f"/api/url/{link_id - 1}/restore").get_json()["details"]["externalid"] == ""
+    restored = alice.post(f"/api/url/{link_id - 1}/restore").get_json()
+    assert restored["details"]["externalid"] == ""
+    assert restored["warnings"] == ["The member 'externalid' was not restored: another link has 'order-17' now."]
+    form = {"action": "restore", "id": link_id - 2}
+    page = console.post("/console/links/bin", data=form, follow_redirects=True).text
+    assert "1 link restored." in page
+    assert "External id was not restored: another link has &#39;order-17&#39; now." in page
     alice.delete(f"/api/url/{link_id}/delete")
-    assert alice.post(f"/api/url/{link_id - 2}/restore").get_json()["details"]["externalid"] == "order-17"
+    restored = alice.post(f"/api/url/{link_id - 3}/restore").get_json()
+    assert (restored["details"]["externalid"], "warnings" in restored) == ("order-17", False)
+
+
+def test_a_restore_that_waits_for_a_new_link_of_its_external_id_leaves_it_to_that(
+    alice: Client, raw: psycopg2.extensions.connection
+) -> None:
+    binned = alice.put(PATH, {"url": PAGE}).get_json()["id"]
+    alice.delete(f"/api/url/{binned}/delete?bin=1")
+    new = f"INSERT INTO links (user_id, alias, url, externalid) VALUES ({alice.id}, 'new', '{PAGE}', 'order-17')"
+    restored = during(raw, new, lambda: alice.post(f"/api/url/{binned}/restore")).get_json()
+    assert (restored["details"]["externalid"], len(restored["warnings"])) == ("", 1)
 
 
 def test_metadata_is_any_json_object_of_two_kib(alice: Client) -> None:

@@ -41,7 +41,7 @@ from linkmgr.core.web.responses import (
     with_statistics,
 )
 from linkmgr.repository import link_bin, link_lists, link_records, links
-from linkmgr.schemas.links import EXISTING, HEALTH, Link, change_link, create_link
+from linkmgr.schemas.links import EXISTING, HEALTH, Link, change_link, create_link, warn_lost_externalids
 from linkmgr.schemas.statistics import STATISTICS as STATISTICS_SHAPE
 from linkmgr.schemas.tries import TRIED, DescribedVisitor, try_link
 from linkmgr.visits import rules, targets
@@ -389,7 +389,7 @@ def delete(link_id: int) -> Json:
     "links:write",
     "links.restore",
     shapes.with_message("Link has been restored successfully.", _READ),
-    errors=("plan_limit", "plan_feature", "target_blocked", "externalid_taken"),
+    errors=("plan_limit", "plan_feature", "target_blocked"),
     has_etag=True,
     restricted=("own_only", "domains"),
 )
@@ -398,9 +398,10 @@ def restore(link_id: int) -> Response:
 
     `GET /api/urls?bin=1` lists the links that are there.
     It has its id, alias, statistics and channels as before, without rows that were deleted
-    meanwhile, such as its campaign. A new link of the same URL does not return it.
+    meanwhile, such as its campaign. If another link has its `externalid` now, it has none, and a
+    warning says so. A new link of the same URL does not return it.
     """
-    link_bin.restore(user_id(), link_id)
+    warn_lost_externalids(link_bin.restore(user_id(), link_id)["lost"])
     return _written("Link has been restored successfully.", links.read(user_id(), link_id))
 
 

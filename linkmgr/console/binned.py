@@ -1,5 +1,6 @@
 """The bins: deleted links and QR codes, of which some or all are restored or deleted forever."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from flask import flash, g, redirect, render_template, request, url_for
@@ -7,22 +8,30 @@ from werkzeug.wrappers import Response
 
 from linkmgr.console import charts
 from linkmgr.console.forms import PER_PAGE
-from linkmgr.console.frame import bp
+from linkmgr.console.frame import bp, flash_with_warnings
 from linkmgr.console.link_changes import BATCH, MAX_BATCHES, selected_ids
 from linkmgr.core.errors import AppError, refusal
 from linkmgr.core.fields import qr as qr_data
 from linkmgr.core.fields.query import page_number
 from linkmgr.repository import link_bin, qr_bin
+from linkmgr.schemas.links import Link, warn_lost_externalids
 
 
 class Bin(NamedTuple):
     noun: str
     row: str  # the endpoint of the page of a row
     repository: Any  # the module with the statements
+    restore: Callable[[int, list[int]], int]
 
 
-LINKS = Bin("link", "console.link", link_bin)
-CODES = Bin("QR code", "console.qr", qr_bin)
+def _restore_links(user_id: int, ids: list[int]) -> int:
+    links = link_bin.restore_all(user_id, ids)
+    warn_lost_externalids(links["lost"])
+    return len(links["ids"])
+
+
+LINKS = Bin("link", "console.link", link_bin, _restore_links)
+CODES = Bin("QR code", "console.qr", qr_bin, qr_bin.restore_all)
 _DONE = {"restore": "restored", "delete": "deleted forever"}
 
 
@@ -56,7 +65,7 @@ def _change(binned: Bin, shown: str) -> Response:
     ids, action = selected_ids(), request.form.get("action")
     if action not in _DONE:
         raise AppError("invalid", problems=f"action must be one of {', '.join(_DONE)}")
-    store = binned.repository.restore_all if action == "restore" else binned.repository.delete
+    store = binned.restore if action == "restore" else binned.repository.delete
     chosen = binned.repository.newest(g.user_id, BATCH * MAX_BATCHES) if request.form.get("all") else ids
     batches = (chosen[start : start + BATCH] for start in range(0, len(chosen), BATCH))
     numbers: list[int] = []
@@ -64,7 +73,7 @@ def _change(binned: Bin, shown: str) -> Response:
     if error:
         flash(error.message, "error")
     if number := sum(numbers):
-        flash(f"{charts.count(number, binned.noun)} {_DONE[action]}.", "success")
+        flash_with_warnings(f"{charts.count(number, binned.noun)} {_DONE[action]}.", Link.labels())
     elif not error:
         missing = f"These {binned.noun}s are not in the bin any more."
         flash(missing if ids else f"Select {binned.noun}s first.", "error")

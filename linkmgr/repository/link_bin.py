@@ -6,8 +6,10 @@ the other one has.
 
 from typing import Unpack
 
+from psycopg2.errors import UniqueViolation
+
 from linkmgr.core.database.paging import Page, Paging, page
-from linkmgr.core.database.statements import Row, rows, run, run_one
+from linkmgr.core.database.statements import Row, rows, run, run_one, undoable
 from linkmgr.core.database.transaction import in_transaction
 from linkmgr.core.errors import not_found
 from linkmgr.repository.link_lists import listed_rows
@@ -120,17 +122,26 @@ def _delete_oldest(user_id: int) -> None:
     )
 
 
-def restore(user_id: int, link_id: int) -> None:
-    if not restore_all(user_id, [link_id]):
+def restore(user_id: int, link_id: int) -> Row:
+    links = restore_all(user_id, [link_id])
+    if not links["ids"]:
         raise not_found("link")
+    return links
 
 
-def restore_all(user_id: int, ids: list[int]) -> int:
+def restore_all(user_id: int, ids: list[int]) -> Row:
     """Bring links back, without campaigns and other rows that were deleted meanwhile, and return
-    their number. A new link of the same URL alone may have taken the place of one that was
-    `url_only`, and another link its `externalid`."""
+    the `ids` of those that were there, and the external ids that are `lost`. A new link of the same
+    URL alone may have taken the place of one that was `url_only`, and another link its
+    `externalid`."""
     with in_transaction():
-        restored = _restore(user_id, ids)
+        try:
+            with undoable():
+                restored = _restore(user_id, ids)
+        except UniqueViolation as violation:
+            if violation.diag.constraint_name != "externalid_taken":
+                raise
+            restored = _restore(user_id, ids)  # a link has got it since that statement began
         run(
             """
             SELECT note_past_expiry(user_id, id, expiry, NULL)
@@ -138,14 +149,14 @@ def restore_all(user_id: int, ids: list[int]) -> int:
              WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])
             """,
             user_id=user_id,
-            ids=restored,
+            ids=restored["ids"],
         )
-    return len(restored)
+    return restored
 
 
-def _restore(user_id: int, ids: list[int]) -> list[int]:
+def _restore(user_id: int, ids: list[int]) -> Row:
     """Subqueries look up single rows: a join could read the rows of all users."""
-    restored: list[int] = run_one(
+    return run_one(
         """
         WITH taken AS (
             DELETE FROM binned_links
@@ -191,19 +202,21 @@ def _restore(user_id: int, ids: list[int]) -> list[int]:
                         THEN refuse('target_blocked') IS NULL
                         WHEN denied IS NOT NULL THEN refuse('plan_feature', denied) IS NULL
                         ELSE true END
-            RETURNING id),
+            RETURNING id, externalid),
         channels_added AS (
             INSERT INTO channel_items (user_id, channel_id, link_id)
             SELECT b.user_id, channel_id, b.id
               FROM taken b, unnest(b.channel_ids) AS channel_id
              WHERE (SELECT true FROM channels c WHERE c.user_id = b.user_id AND c.id = channel_id
                        FOR KEY SHARE))
-        SELECT coalesce(array_agg(id), '{}') AS ids FROM restored
+        SELECT ARRAY(SELECT id FROM restored) AS ids,
+               ARRAY(SELECT b.externalid FROM restored r JOIN taken b USING (id)
+                      WHERE b.externalid <> r.externalid
+                      ORDER BY id) AS lost
         """,
         user_id=user_id,
         ids=ids,
-    )["ids"]
-    return restored
+    )
 
 
 def delete(user_id: int, ids: list[int]) -> int:

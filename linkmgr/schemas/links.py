@@ -64,6 +64,12 @@ _URLS = {"type": "object", "additionalProperties": {"type": "string"}, "title": 
 _COUNT = {"type": "integer", "minimum": 0}
 
 
+def warn_lost_externalids(lost: list[str]) -> None:
+    """Warn that links were restored without external ids that other links have now."""
+    for externalid in lost:
+        warn(f"The member 'externalid' was not restored: another link has '{externalid}' now.")
+
+
 def warn_unsent_domain() -> None:
     """Warn once in a response that new links are not on the default domain of the account."""
     if domain := default_domain():
