@@ -3071,19 +3071,20 @@ BEGIN
              LIMIT 1);
 END $$;
 
--- Note the visitors of links and QR codes. Return each, and the key of the variant if it is another one than before.
+-- Note the visitors of links and QR codes. Return each, and the keys of the variants that are others than before. Visits of
+-- years, which an import adds, can be of several experiments.
 CREATE FUNCTION note_visitors(accepted sent_visit[])
-RETURNS TABLE (tracked_id bigint, is_new boolean, variant text) LANGUAGE plpgsql AS $$
+RETURNS TABLE (tracked_id bigint, is_new boolean, variants text[]) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 BEGIN
     RETURN QUERY
     WITH arrived AS MATERIALIZED (
-        SELECT sent.*, stored.seen AS seen_before, stored.variant AS variant_before
+        SELECT sent.*, sent.variants[1] AS variant, stored.seen AS seen_before, stored.variant AS variant_before
           FROM (SELECT (visit).tracked_id, (visit).visitor,
                        max((visit).at) AS seen,
-                       (array_remove(array_agg(experiment_key((visit).tracked_id, (visit).at, (visit).variant)
-                                               ORDER BY (visit).at DESC)
-                                     FILTER (WHERE (visit).variant IS NOT NULL), NULL))[1] AS variant
+                       array_remove(array_agg(experiment_key((visit).tracked_id, (visit).at, (visit).variant)
+                                              ORDER BY (visit).at DESC)
+                                    FILTER (WHERE (visit).variant IS NOT NULL), NULL) AS variants
                   FROM unnest(accepted)
                  WHERE NOT (visit).bot AND (visit).visitor <> ''
                  GROUP BY 1, 2) sent
@@ -3104,7 +3105,8 @@ BEGIN
                            THEN v.seen ELSE excluded.seen END,
                variant = coalesce(excluded.variant, v.variant))
     SELECT tracked_id, seen_before IS NULL,
-           CASE WHEN variant_before IS DISTINCT FROM variant THEN variant END
+           CASE WHEN variant_before IS DISTINCT FROM variant OR variants[2] IS NOT NULL
+                THEN ARRAY(SELECT DISTINCT key FROM unnest(variants) AS key WHERE key IS DISTINCT FROM variant_before) END
       FROM arrived;
 END $$;
 
@@ -3139,7 +3141,7 @@ BEGIN
         SELECT * FROM note_visitors(accepted)),
     variants AS (  -- the number of an experiment, and that of visitors or visits of a variant
         SELECT tracked_id, split_part(key, ' ', 1) || unit AS number, substring(key FROM ' (.*)') AS name, count(*) AS added
-          FROM (SELECT tracked_id, variant, '' FROM noted WHERE variant IS NOT NULL
+          FROM (SELECT tracked_id, unnest(variants), '' FROM noted WHERE variants IS NOT NULL
                  UNION ALL
                 SELECT (visit).tracked_id, experiment_key((visit).tracked_id, (visit).at, (visit).variant), ' visits'
                   FROM unnest(accepted)

@@ -13,7 +13,9 @@ from flask import Flask
 from linkmgr.features.conversions import results
 from linkmgr.features.conversions.experiments import HORIZON, Arm, boundary, find_winner, judge
 from tests.conftest import Client
+from tests.support.archives import archive, export
 from tests.support.factories import Sql
+from tests.support.imported import Import
 from tests.support.shortlinks import Short
 from tests.support.targets import FIREFOX, wait_until
 
@@ -151,6 +153,56 @@ def test_another_target_or_share_begins_an_experiment_and_the_old_one_stays(expe
     assert len(experiment.change([])) == 3  # it has ended, and keeps its table
     assert len(experiment.change(variants("a", "other", 1, 2))) == 3  # Undo
     assert experiment.experiments[0]["ended"] is None
+
+
+def test_an_import_of_the_account_restores_experiments(
+    experiment: Experiment, alice: Client, bob: Client, run_import: Import, sql: Sql
+) -> None:
+    experiment.convert(5)
+    experiment.wait_for_clicks(5)
+    experiment.change(variants("a", "b", 1, 2))
+    experiment.convert(7)  # five of them were here before
+    experiment.wait_for_clicks(12)
+    stopped = alice.add("/api/url/add", {"url": "https://example.com/", "variants": variants("a", "b")})
+    alice.put(f"/api/url/{stopped}/update", {"variants": []})
+    assert run_import(bob, export(alice))["state"] == "done"
+    copied = [link["id"] for link in bob.get("/api/urls?sort=asc").get_json()["data"]["urls"]]
+    for old, new in zip((experiment.id, stopped), copied, strict=True):
+        first, second = (client.get(f"/api/url/{row}/conversions").get_json()["data"]["experiments"]
+                         for client, row in ((alice, old), (bob, new)))  # fmt: skip
+        assert first == second
+    [running, _] = bob.get(f"/api/url/{copied[0]}/conversions").get_json()["data"]["experiments"]
+    assert [figures(running, name) for name in ("visitors", "conversions")] == [7, 14]
+    bob.put(f"/api/url/{copied[0]}/update", {"variants": variants("a", "other")})
+    assert len(bob.get(f"/api/url/{copied[0]}/conversions").get_json()["data"]["experiments"]) == 3
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"number": 0},
+        {"number": "1"},
+        {"started": "yesterday"},
+        {"started": "2026-13-01T00:00:00+00:00"},
+        {"ended": "2026-11-01T00:00:00+00:00"},
+        {"variants": []},
+        {"variants": variants("a", "other")},
+        {"variants": [{"name": "A"}]},
+        {"variants": None},
+    ],
+)
+def test_invented_experiments_of_an_account_begin_anew(
+    alice: Client, run_import: Import, changed: dict[str, Any]
+) -> None:
+    made = variants("a", "b")
+    ran = {"number": 3, "started": "2026-11-01T00:00:00+00:00", "ended": None, "variants": made}
+    link = {"id": 1, "url": "https://example.com/", "alias": "", "custom": "", "variants": made}
+    histories: list[Any] = [[ran | changed], [ran, ran], [[]], ran, "x", [ran | {"variants": made * 2000}]]
+    for history in histories:
+        assert run_import(alice, archive(links=[link | {"experiments": history}]))["made"] == 1
+        [newest, *_] = alice.get("/api/urls").get_json()["data"]["urls"]
+        data = alice.get(f"/api/url/{newest['id']}/conversions").get_json()["data"]
+        assert [row["number"] for row in data["experiments"]] == [1]
 
 
 def test_a_visit_that_is_stored_late_counts_for_the_experiment_of_its_time(experiment: Experiment) -> None:

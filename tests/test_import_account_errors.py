@@ -127,7 +127,7 @@ def test_rows_that_cannot_be_read_fail_alone(alice: Client, run_import: Import) 
     assert (found["state"], found["made"], found["failed"]) == ("done", 1, 5)
     text = alice.get(f"/api/imports/{found['id']}/errors.csv").text
     errors = list(csv.DictReader(io.StringIO(text)))
-    files = ", ".join(f"{name}.jsonl" for name in (*RESOURCES, "links", "qr", "logos", "public"))
+    files = ", ".join(f"{name}.jsonl" for name in (*RESOURCES, "links", "qr", "logos", "public", "settings"))
     assert [row["error"] for row in errors][:3] == [
         "The line of row 1 is not a valid JSON object.",
         f"Row 2 must have one of these files: {files}.",

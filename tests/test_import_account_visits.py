@@ -232,3 +232,22 @@ def test_conversions_of_an_account_are_restored(alice: Client, bob: Client, run_
         assert shown == [("A-2", None, "unreadable", "page", at[:19]), ("A-1", 2.5, "", "page", at[:19])]
         assert found[1]["labels"] == {"variant": "A", "country": "Peru", "kind": "Unknown"}
     assert sql("SELECT DISTINCT click = %(at)s::timestamptz AS same FROM conversions", at=at) == [{"same": True}]
+
+
+def test_settings_of_conversions_are_restored_where_the_account_has_none(
+    alice: Client, bob: Client, run_import: Import
+) -> None:
+    def setup(client: Client) -> dict[str, Any]:
+        data = client.get("/api/conversions/setup").get_json()["data"]
+        return {name: data[name] for name in ("clickid", "page_value")}
+
+    alice.put("/api/conversions/setup", {"clickid": True, "page_value": 99.5})
+    assert run_import(bob, export(alice))["state"] == "done"
+    assert setup(bob) == {"clickid": True, "page_value": 99.5}
+    bob.put("/api/conversions/setup", {"page_value": 7})
+    assert run_import(bob, export(alice))["state"] == "done"
+    assert setup(bob) == {"clickid": True, "page_value": 7}
+    found = run_import(alice, archive(settings=[{"page_value": "much"}, {"clickid": False}, {}]))
+    assert (found["state"], found["failed"]) == ("done", 1)
+    assert "page_value" in alice.get(f"/api/imports/{found['id']}/errors.csv").text
+    assert setup(alice) == {"clickid": True, "page_value": 99.5}

@@ -18,6 +18,7 @@ STORED = (
     "plain",
     "source_host",
     "source_clicks",
+    "experiments",
 )  # columns of which only an export has the values
 _UNRELATED: Row = {"domain": None, "campaign": None, "pixels": [], "channel": []}
 

@@ -7,10 +7,10 @@ from marshmallow import ValidationError, validates_schema
 from linkmgr.core.database.statements import Row
 from linkmgr.core.fields import shapes
 from linkmgr.core.fields.base import MAX_ID, Boolean, Integer, IpAddress, Matching, Text, Timestamp
-from linkmgr.core.fields.bodies import Body, New
+from linkmgr.core.fields.bodies import Body, New, load
 from linkmgr.core.fields.member import member
 from linkmgr.core.fields.objects import Objects
-from linkmgr.features.conversions import clicks
+from linkmgr.features.conversions import clicks, repository
 from linkmgr.features.conversions.amounts import Amount, Currency
 from linkmgr.features.conversions.repository import (
     DEFAULT_EVENT,
@@ -90,6 +90,13 @@ class Setup(New):
         "values of pages, which anybody can send.",
         500,
     )
+
+
+def restore_setup(user_id: int, record: Row) -> None:
+    """Store the exported settings of an account, in place of those that this one has not set."""
+    own, sent = repository.setup(user_id), load(Setup, record)
+    page_value = sent["page_value"] if own["page_value"] is None else None
+    repository.change_setup(user_id, clickid=sent["clickid"] or None, page_value=page_value)
 
 
 AMOUNT = shapes.or_null(shapes.AMOUNT)

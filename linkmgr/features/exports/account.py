@@ -17,7 +17,8 @@ refer to. The files come in an order in which a line refers to earlier lines onl
                      alone. `password_hash` is the argon2id hash of the password, or null. `clicks`
                      and `uniqueclicks` are the totals, and `imported_clicks` are those of another
                      service. `source_host` and `source_clicks` are its host and its clicks at the
-                     last import, or null.
+                     last import, or null. `experiments` are those of `variants`, the last one last,
+                     whose visitors are those of the visits.
     qr.jsonl         type, data, name, background, foreground, logo, `code` (the last part of its
                      URL), `channel`, and the totals `scans` and `uniquescans`
     logos.jsonl      id of the QR code, and `image`: the PNG of its logo in base64
@@ -29,11 +30,12 @@ refer to. The files come in an order in which a line refers to earlier lines onl
                      order, value, currency, problem, source, and the labels of the visit
     public.jsonl     link or campaign (an id), the members of PUT /api/url/{id}/public,
                      `password_hash`, and `token`: the last part of the address, or null
+    settings.jsonl   the members of PUT /api/conversions/setup
     manifest.json    `format`, `service`, `base_url`, `username`, `exported` (the time), and
                      `counts`: lines by file
 
-Links and QR codes in the bin, their visits and conversions, API keys, webhooks, sessions and the
-user's password are not exported.
+Links and QR codes in the bin, their visits and conversions, old short URLs of links that moved,
+members, API keys, webhooks, sessions, the activity, and the profile of the user are not exported.
 """
 
 from collections.abc import Iterable, Iterator
@@ -57,7 +59,7 @@ from linkmgr.schemas.stored import STORED
 
 FORMAT = 1
 RESOURCES = {stored.words.file_name: stored for stored in (*STORED, UTM_TEMPLATES)}
-FILES = (*RESOURCES, "answers", "links", "qr", "logos", "visits", "conversions", "public")
+FILES = (*RESOURCES, "answers", "links", "qr", "logos", "visits", "conversions", "public", "settings")
 # Members that follow from others
 _DERIVED = {
     "links": ("shorturl", "channels", "haspassword"),
@@ -90,6 +92,8 @@ def _batches(name: str, user_id: int) -> Iterator[list[Row]]:
         return visit_list.all_visits(user_id)
     if name == "conversions":
         return in_batches(conversions.batch, user_id)
+    if name == "settings":
+        return iter([[conversions.setup(user_id)]])
     special: dict[str, Batch] = {
         "domains": _domains,
         "links": _links,

@@ -180,10 +180,12 @@ def account() -> Response:
     version of the format and the number of lines in each file.
 
     Lines have the members of the bodies of the API, and `id`, to which other lines refer. Links and
-    public statistics have the argon2id hash of their password, so that an import restores it. Links
-    and QR codes in the bin, their visits and conversions, API keys, webhooks, sessions and the
-    password of the account are not exported. Create new keys and webhooks after an import: only
-    digests of keys are stored.
+    public statistics have the argon2id hash of their password, so that an import restores it. The
+    visitors of experiments are those of the visits that are exported. Links and QR codes in the
+    bin, their visits and conversions, old short URLs of links that moved, members, API keys,
+    webhooks, sessions, the activity, and the profile of the account (password, time zone, domain
+    and messages) are not exported. Create new keys and webhooks after an import: only digests of
+    keys are stored.
     """
     plans.require_exports(user_id())
     chunks = streams.zipped(account_export.files(user_id()))

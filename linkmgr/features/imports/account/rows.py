@@ -19,11 +19,12 @@ from linkmgr.core.fields.problems import invalid
 from linkmgr.core.fields.urls import MAX_URL
 from linkmgr.core.web import passwords
 from linkmgr.features.conversions import repository as conversions
+from linkmgr.features.conversions.schema import restore_setup
 from linkmgr.features.exports.account import RESOURCES
 from linkmgr.features.imports import failed_rows as import_rows
 from linkmgr.features.imports import links, visits
 from linkmgr.features.imports import stored_rows as imported
-from linkmgr.features.imports.account import reading
+from linkmgr.features.imports.account import experiments, reading
 from linkmgr.features.imports.batches import Batch
 from linkmgr.features.imports.figures import utc
 from linkmgr.features.imports.links import Outcome, Sent, failure, skipped
@@ -85,6 +86,7 @@ class Lines(Batch):
         special: dict[str, Callable[[list[ImportRow]], None]] = {
             "links": self._links, "answers": self._answers, "visits": self._visits, "conversions": self._conversions,
             "logos": partial(self._each, imported.set_logo), "public": partial(self._each, public_statistics.restore),
+            "settings": partial(self._each, restore_setup),
         }  # fmt: skip
         self.outcomes += [
             (row, Outcome("failed", None, "invalid", row.problem)) for row in self.rows if row.problem
@@ -264,6 +266,8 @@ def _add_stored(record: Row, sent: Sent) -> None:
         "url_only": record.get("plain") is True,
         "source_clicks": _count(record.get("source_clicks")) or None,
     }
+    if history := experiments.restored(record.get("experiments"), sent.link.get("variants") or []):
+        sent.link["experiments"] = history
     host = record.get("source_host")
     if isinstance(host, str) and _HOST.fullmatch(host):
         sent.link["source_host"] = host
