@@ -67,6 +67,29 @@ def test_a_dry_run_shows_the_first_rows_and_stores_nothing(alice: Client, sql: S
         assert sql(f"SELECT FROM {table}") == []
 
 
+def test_a_dry_run_says_what_the_import_refuses(alice: Client, bob: Client, run_import: Import, sql: Sql) -> None:
+    bob.add("/api/url/add", {"url": "https://example.com/", "custom": "taken"})
+    alice.add("/api/url/add", {"url": "https://example.com/", "custom": "own", "externalid": "g-0"})
+    file = (
+        b"url,custom,ref,clickid,metadata\r\n"
+        b'https://example.com/1,,g-1,true,"{""a"": 1}"\r\n'
+        b"https://example.com/2,,g-1,,\r\nhttps://example.com/3,,g-0,,\r\n"
+        b"https://example.com/4,taken,,,\r\nhttps://example.com/5,own,,,\r\nhttps://example.com/6,new,,,\r\n"
+    )
+    query = '?mapping={"externalid":"ref","clickid":"clickid","metadata":"metadata"}'
+    before = sql("SELECT * FROM links ORDER BY id")
+    shown = send(alice, file, f"{query}&dry_run=1").get_json()["data"]["rows"]
+    assert sql("SELECT * FROM links ORDER BY id") == before
+    assert sql("SELECT FROM outbox WHERE type LIKE 'link.%'") == []
+    assert [shown[0]["link"][name] for name in ("clickid", "metadata")] == ["true", '{"a":1}']
+    refused = {row["number"]: row["problem"] for row in shown if row["problem"]}
+    assert [*refused] == [2, 3, 4]
+    found = run_import(alice, file, query)
+    assert (found["made"], found["skipped"], found["failed"]) == (2, 1, 3)
+    errors = alice.get(f"/api/imports/{found['id']}/errors").get_json()["data"]
+    assert {row["number"]: row["message"] for row in errors if row["code"] != "import_skipped"} == refused
+
+
 def test_unknown_columns_need_a_mapping(alice: Client, run_import: Import, sql: Sql) -> None:
     file = b"Label;Where\r\nsummer;https://example.com/sale\r\n"
     refused = send(alice, file).get_json()

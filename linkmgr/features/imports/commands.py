@@ -121,7 +121,7 @@ def import_links(
         elif address is not None:
             origin = _service(source, address)
         if origin and dry_run:
-            _show(requests.preview(user_id, origin))
+            _show(requests.preview(user_id, origin, on_conflict))
             return
         if origin:
             import_id = requests.add(user_id, origin, on_conflict, with_job=False)

@@ -73,12 +73,14 @@ _RECORDS = {
     ),
     "ImportRow": shapes.object_of(
         number=shapes.number(1, 1),
-        link=shapes.map_of("https://example.com/sale", "url"),
+        link=shapes.map_of("https://example.com/sale", "url")
+        | {"description": "Values that are no text are JSON."},
         channels=shapes.array_of("newsletter") | {"examples": [["newsletter"]]},
         created=shapes.or_null("2024-01-31 10:00:00"),
         clicks=shapes.or_null(1204),
         visits=0,
-        problem=shapes.or_null("'Short code' must be 1 to 100 letters, digits, '_' or '-'."),
+        problem=shapes.or_null("'Short code' must be 1 to 100 letters, digits, '_' or '-'.")
+        | {"description": "Why the import would refuse the row, or null. Rows of an account are not tried."},
     ),
     "ImportError": shapes.object_of(
         number=shapes.number(17, 1),
@@ -114,7 +116,7 @@ def index() -> Json:
 
 def _begin(origin: File | Service, rules: Row) -> Json:
     if rules["dry_run"] == "1":
-        return ok(data=requests.preview(user_id(), origin))
+        return ok(data=requests.preview(user_id(), origin, rules["on_conflict"]))
     return ok("Import has been queued.", id=requests.add(user_id(), origin, rules["on_conflict"]))
 
 
@@ -148,6 +150,7 @@ def add() -> Json:
     same members, QR codes with the same code, and bio pages with the same alias. If another user
     has the code of a QR code or the generated alias of a bio page, a new one is generated. A
     domain, the slug of a campaign or the custom alias of a bio page that is in use is a failure.
+    Settings of conversions that you have made stay, and others become those of the zip.
     """
     is_form = request.mimetype == "multipart/form-data"
     rules = bodies.rules_of(request.args.to_dict() | (uploads.receive().members if is_form else {}))

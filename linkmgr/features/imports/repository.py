@@ -66,6 +66,11 @@ def add(user_id: int, **members: Any) -> int:
     return int(added["id"])
 
 
+def next_id() -> int:
+    """Return an id below those of new links."""
+    return int(run_one("SELECT nextval('tracked_ids') AS id")["id"])
+
+
 def begin(user_id: int, import_id: int, *, on_conflict: str, mapping: Row, ignored: str = "") -> None:
     """Begin a draft. Delete imports that have ended, except the newest ones. Concurrent requests
     count each other's imports, because the row of the user is locked."""

@@ -1,17 +1,21 @@
 """Requests to import a file or to read a service: preview and creation."""
 
+from contextlib import suppress
+from dataclasses import replace
 from typing import IO, NamedTuple
+
+import orjson
 
 from linkmgr.core import keys
 from linkmgr.core.database import transaction
-from linkmgr.core.database.statements import Row
+from linkmgr.core.database.statements import Row, undoable
 from linkmgr.core.errors import AppError, not_found
 from linkmgr.core.fields.problems import invalid
 from linkmgr.features.imports import files, services, stored_file, values
 from linkmgr.features.imports import repository as imports
 from linkmgr.features.imports.account import reading
 from linkmgr.features.imports.files import sql_file, text
-from linkmgr.features.imports.links import Sent, check, own_hosts
+from linkmgr.features.imports.links import Sent, check, own_hosts, store
 from linkmgr.features.imports.rows import ImportRow, ReadError
 from linkmgr.features.imports.sources import BY_NAME, mapping_of
 
@@ -117,7 +121,23 @@ def _require_known(file: File) -> None:
         raise AppError("import_unrecognized", columns=", ".join(file.columns)[:_MAX_QUOTED] or "none")
 
 
-def preview(user_id: int, origin: File | Service) -> Row:
+class _Undone(Exception):
+    """The end of a transaction of which nothing is kept."""
+
+
+def _try(user_id: int, sent: list[Sent], source: str, on_conflict: str) -> None:
+    """Store links in a transaction that is undone, and keep the outcomes of those that failed."""
+    tried = [replace(link, body={**link.body}, link={**link.link}) for link in sent]
+    with suppress(_Undone), transaction.in_transaction(), undoable():
+        details = {"id": None, "source": source, "on_conflict": on_conflict, "first_id": imports.next_id()}
+        store(user_id, [link for link in tried if link.link], details)
+        raise _Undone
+    for link, result in zip(sent, tried, strict=True):
+        if result.outcome and result.outcome.result == "failed":
+            link.outcome = result.outcome
+
+
+def preview(user_id: int, origin: File | Service, on_conflict: str = "skip") -> Row:
     """Return what was recognized, and the first rows as they would be stored: of at most 64 KiB of
     a file, or of the first page of a service, so that the work of a request is bounded."""
     try:
@@ -126,6 +146,11 @@ def preview(user_id: int, origin: File | Service) -> Row:
         raise AppError("import_unreadable", problem=error.message) from None
     hosts = own_hosts(user_id, rows)
     is_account = origin.source == reading.SOURCE
+    sent = [
+        Sent() if is_account or row.is_visits else check(row, hosts, origin.source, origin.mapping)
+        for row in rows
+    ]
+    _try(user_id, sent, origin.source, on_conflict)
     return {
         "source": origin.source or None,
         "format": origin.form,
@@ -134,13 +159,7 @@ def preview(user_id: int, origin: File | Service) -> Row:
         "closing": values.asked_columns(BY_NAME.get(origin.source), origin.mapping, origin.names),
         "ignored": [name for name, column in origin.mapping.items() if column is None],
         "notes": [] if is_account or not origin.columns else _notes(origin, rows),
-        "rows": [
-            _describe(
-                row,
-                Sent() if is_account or row.is_visits else check(row, hosts, origin.source, origin.mapping),
-            )
-            for row in rows
-        ],
+        "rows": [_describe(row, link) for row, link in zip(rows, sent, strict=True)],
     }
 
 
@@ -189,7 +208,9 @@ def _describe(row: ImportRow, sent: Sent) -> Row:
     return {
         "number": row.number,
         "link": {
-            name: str(value) for name, value in (sent.body or row.members).items() if name != "password"
+            name: value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
+            for name, value in (sent.body or row.members).items()
+            if name != "password"
         },
         "channels": row.channels,
         "created": row.created,
