@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from flask import Flask
@@ -11,7 +12,7 @@ from werkzeug.test import TestResponse
 
 from tests.conftest import Client
 from tests.support.factories import Sql
-from tests.support.pages import PASSWORD, by_link, is_signed_in, login_path, send, signed_in, words
+from tests.support.pages import PASSWORD, by_link, is_signed_in, login_path, seen, send, signed_in, words
 from tests.support.provider import Browser, Provider
 
 With = Callable[..., Flask]
@@ -454,6 +455,26 @@ def test_passwords_can_be_turned_off(
     assert (refused_page.status_code, "This service has no passwords." in refused_page.text) == (400, True)
     made = admins.post("/console/administration/users/new", data=new | {"password": ""}, follow_redirects=True)
     assert "/login/" in made.text
+
+
+def test_without_passwords_no_page_speaks_of_one(having: With, provider: Provider) -> None:
+    browser = having(passwords="0").test_client()
+    provider.sign_in(browser)
+    confirm(browser, provider)
+    sentence = "This is the only way for you to sign in. Add a passkey first."
+    assert sentence in send(browser, "/account/identity/disconnect")
+    assert "password" not in seen(browser.get("/account/factors").text).lower()
+    assert "password" not in seen(browser.get("/login/passkey").text).lower()
+
+
+def test_an_invitation_says_how_to_get_an_account(having: With, alice: Client, app: Flask) -> None:
+    invited = alice.post("/api/member/add", {"email": "erin@example.com", "role": "viewer"}).get_json()
+    path = urlsplit(invited["url"]).path
+    for allowed, is_welcome in (("on", True), ("example.com", True), ("example.org", False), ("off", False)):
+        page = seen(having(new_accounts=allowed).test_client().get(path).text)
+        assert ("choose \u201cSign in with Example SSO\u201d, which makes one" in page) == is_welcome, allowed
+        assert ("ask an administrator for one" in page) != is_welcome
+    assert "ask an administrator for one" in seen(app.test_client().get(path).text)
 
 
 @pytest.mark.parametrize("features", [None, ("-signin",)])

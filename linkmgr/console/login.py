@@ -65,14 +65,20 @@ def _client() -> dict[str, str]:
 
 def page(error: AppError | None = None, email: str = "") -> ResponseReturnValue:
     """Return the page for signing in, with what prevented it before."""
-    ways = {name: text for name, text in _WAYS.items() if name in current_app.blueprints}
-    labels = {url_for(f"{name}.begin"): text.format(name=settings().oidc_name) for name, text in ways.items()}
     shown = render_template(
-        "login.html", email=email, error=error and error.message, ways=labels, passkeys=offers_passkeys()
+        "login.html", email=email, error=error and error.message, ways=ways(), passkeys=offers_passkeys()
     )
     if error is None:
         return shown
     return shown, error.status, {"Retry-After": str(error.seconds)} if error.seconds is not None else {}
+
+
+def ways() -> dict[str, str]:
+    """Return the labels of other ways to sign in, by their URLs."""
+    offered = {name: text for name, text in _WAYS.items() if name in current_app.blueprints}
+    return {
+        url_for(f"{name}.begin"): text.format(name=settings().oidc_name) for name, text in offered.items()
+    }
 
 
 def offers_passkeys() -> bool:

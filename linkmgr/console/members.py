@@ -4,7 +4,7 @@ from flask import Blueprint, flash, g, redirect, render_template, request
 from flask.typing import ResponseReturnValue
 from werkzeug.wrappers import Response
 
-from linkmgr.console import confirmation, signed_in
+from linkmgr.console import confirmation, login, signed_in
 from linkmgr.console.forms import LIST, PER_PAGE
 from linkmgr.console.frame import blueprint
 from linkmgr.console.stored_forms import StoredForm
@@ -17,6 +17,7 @@ from linkmgr.core.web import security_headers, session_store, sessions
 from linkmgr.features.activity import handlers as api
 from linkmgr.features.members import repository as members
 from linkmgr.features.members.schema import MEMBERS, ROLES
+from linkmgr.features.signin import accounts
 from linkmgr.features.webhooks import activity
 from linkmgr.public.home import first_page
 
@@ -95,7 +96,11 @@ def show_invitation(token: str) -> str:
     invitation = required(members.invitation(keys.digest(token)), "invitation_spent")
     current = sessions.current()
     person = current and not current["suspended"] and current["person"]
-    return render_template("invitation.html", invitation=invitation, person=person, roles=ROLES)
+    is_welcome = accounts.is_welcome(invitation["email"], is_verified=True)
+    registering = next(iter(login.ways().values()), None) if is_welcome else None
+    return render_template(
+        "invitation.html", invitation=invitation, person=person, roles=ROLES, registering=registering
+    )
 
 
 @of_person.post("/invitation/<token>")

@@ -144,7 +144,8 @@ def _disconnect() -> str:
     if not (g.has_password or "passkey" in g.factors) or not repository.disconnect(
         g.user_id, settings().oidc_issuer
     ):
-        raise AppError("identity_last")
+        remedy = "Set a password or add a passkey" if settings().passwords else "Add a passkey"
+        raise AppError("identity_last", remedy=remedy)
     done = f"You no longer sign in with {settings().oidc_name}."
     hooks().notify(g.user_id, "account_changed", change=done)
     return done

@@ -267,7 +267,7 @@ _LINES: dict[str, str | tuple[int, str, str]] = {
     "identity_taken": "400 Your account at {name} is connected to another account here, or this one to another "
     "account there. Disconnect that one first.",
     "identity_other": "403 You signed in at {name} with another account than the one that is connected here.",
-    "identity_last": "400 This is the only way for you to sign in. Set a password or add a passkey first.",
+    "identity_last": "400 This is the only way for you to sign in. {remedy} first.",
     "remote_user_missing": "403 The proxy of this service has not sent the name of a user. Sign in another way.",
     "password_short": (400, "password", "The new password must have at least 8 characters."),
     "password_common": (400, "password",
