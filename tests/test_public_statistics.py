@@ -192,6 +192,7 @@ def test_a_page_with_a_password_shows_nothing_without_it(app: Flask, alice: Clie
     for answer in (opened(app, page), opened(app, page, ""), opened(app, page, "wrong")):
         assert not [text for text in ("Summer sale", "8 clicks", "Germany") if text in answer.text]
     assert [opened(app, page, *sent).status_code for sent in ((), ("wrong",), (SECRET,))] == [200, 401, 200]
+    assert "This password is wrong. Try again." in opened(app, page, "wrong").text
     assert "8 clicks" in opened(app, page, SECRET).text
     assert put(alice, f"url/{link}", period="28d")["haspassword"] is True
     assert put(alice, f"url/{link}", password="")["haspassword"] is False

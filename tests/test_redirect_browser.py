@@ -52,7 +52,7 @@ def test_a_mistyped_password_is_reported_and_the_correct_one_redirects(
     person.size(*PHONE)
     person.open(base.replace("127.0.0.1", name) + locked.path)
     person.press("open sesam", "\n")
-    person.wait_for_text("The password for this link is wrong.")
+    person.wait_for_text("This password is wrong. Try again.")
     assert person.find("[role=alert]").is_displayed()
     person.press(SECRET)
     person.click("Continue")

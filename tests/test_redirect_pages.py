@@ -53,7 +53,7 @@ def test_a_wrong_password_is_reported(locked: Short, password: str) -> None:
     sent = urlencode({"password": password.encode("utf-8", "surrogatepass")})
     answer = locked.ask(method="POST", data=sent, Content_Type="application/x-www-form-urlencoded")
     assert answer.status_code == 401
-    assert "The password for this link is wrong." in answer.text
+    assert "This password is wrong. Try again." in answer.text
     assert locked.clicks == 0
 
 

@@ -281,7 +281,7 @@ _LINES: dict[str, str | tuple[int, str, str]] = {
     "factors_full": "400 You have 20 passkeys and one-time codes, which is the maximum. Remove a passkey first.",
     "foreign_origin": "403 This form was sent from another website. Open the page on this service "
     "and try again.",
-    "link_password_wrong": "401 The password for this link is wrong.",
+    "link_password_wrong": "401 This password is wrong. Try again.",
     # the service
     "unavailable": "503 The service cannot reach its database. Try again in {seconds} seconds.",
     "busy": "503 The database is too busy or short of resources. Try again in {seconds} seconds.",
