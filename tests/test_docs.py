@@ -109,6 +109,12 @@ def test_the_examples_of_statistics_have_labels_of_their_dimension() -> None:
     assert {**shown, "topReferrers": "t.co"} == shown, "of which `socialCount` counts the clicks"
 
 
+def test_the_example_of_the_filters_of_statistics_is_one(app: Flask) -> None:
+    text = html.unescape(app.test_client().get("/api/docs/statistics").text)
+    table = text.rpartition("Members of meta")[2].partition("</table>")[0]
+    assert ('{"country": "DE,-US"}' in re.sub("<[^>]*>", "", table), "germany" in table) == (True, False)
+
+
 def test_each_page_has_a_title_of_its_own(app: Flask) -> None:
     first = app.test_client().get("/api/docs").text
     texts = [first, *(app.test_client().get(path).text for path in (*docs_paths(first), "/api/docs/changes"))]
