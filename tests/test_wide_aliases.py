@@ -1,9 +1,10 @@
 """Aliases with `/`, `.` and letters of any script, where the domain allows them."""
 
+import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import pytest
 from flask import Flask
@@ -374,10 +375,14 @@ def test_the_form_of_a_domain_has_both_options(console: FlaskClient, domain: int
 
 @pytest.mark.usefixtures("domain")
 def test_pages_show_aliases_as_people_write_them(console: FlaskClient, alice: Client) -> None:
-    link_id = add(alice, "docs/\u00fcber")
-    for path in (f"/console/links/{link_id}", "/console/links"):
-        assert "/docs/\u00fcber" in console.get(path).text
-    assert f'href="https://{HOST}/docs/%C3%BCber"' in console.get(f"/console/links/{link_id}").text
+    link_id = add(alice, "docs/\u00fcber", title="")
+    public = alice.put(f"/api/url/{link_id}/public", {"public": True}).get_json()["data"]["url"]
+    own = f"/console/links/{link_id}"
+    for path in (own, f"{own}/edit", f"{own}/delete", "/console/links", urlsplit(public).path):
+        page = console.get(path).text
+        assert "/docs/\u00fcber" in page, path
+        assert "%C3" not in re.sub(r' (?:href|src|action|value|data-\w+)="[^"]*"', "", page), path
+    assert f'href="https://{HOST}/docs/%C3%BCber"' in console.get(own).text
 
 
 @pytest.mark.usefixtures("domain")

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 from flask import flash, g, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -176,7 +177,7 @@ def _change(action: str, ids: list[int], query: Row, filters: link_list.Filters)
         batches = _batches(g.user_id, ids, chosen, below)
         for some in islice(batches, MAX_BATCHES):
             results = [row for row in change.store(g.user_id, some, value) if row.get("code") != "missing"]
-            refused = [f"{row['shorturl']}: {row['message']}" for row in results if "code" in row]
+            refused = [f"{unquote(row['shorturl'])}: {row['message']}" for row in results if "code" in row]
             done, left, below = done + len(results) - len(refused), left + len(refused), some[-1]
             stays += refused
         is_over = not next(batches, None)

@@ -1,4 +1,5 @@
 from abc import abstractmethod
+from urllib.parse import unquote
 
 from flask import flash, g, redirect, render_template, request
 from flask.typing import ResponseReturnValue
@@ -32,7 +33,8 @@ class FormWithDelete(Form):
         flash(f"{self.called} deleted.", "success")
 
     def question(self, row: Row) -> str:
-        return f"{self.consequence.format_map(row)} {self.afterwards}"
+        shown = row | {"shorturl": unquote(row["shorturl"])} if "shorturl" in row else row
+        return f"{self.consequence.format_map(shown)} {self.afterwards}"
 
     def _ask(self, row_id: int, problem: str = "") -> str:
         """Ask whether to delete the row, for browsers that do not open the dialog."""
