@@ -125,7 +125,7 @@ def test_what_people_do_to_conversions_is_noted_and_what_shops_report_is_not(
     text = seen(get(browser, "/console/members/activity"))
     assert "bob deleted the conversion lead" in text
     assert "alice changed the settings of conversions" in text
-    assert "Page value: none \u2192 50" in text
+    assert "Click id: no \u2192 yes Page value: none \u2192 50 " in text
 
 
 def test_an_account_that_never_had_members_notes_nothing(alice: Client, sql: Sql, deliver: Deliver) -> None:
