@@ -134,7 +134,8 @@ class Reader:
 
     def row(self, name: str, schema: JsonSchema, place: str = "body", needed: str = "") -> View:
         schema = self.resolve(schema) | schema
-        examples, default = schema.get("examples"), schema.get("x-default", schema.get("default"))
+        examples = schema.get("x-examples", schema.get("examples"))
+        default = schema.get("x-default", schema.get("default"))
         return {
             "name": name,
             "place": place,

@@ -61,11 +61,12 @@ class _Components:
         name = title or self.names.setdefault(structure, place)
         self.extract_from(schema, name)
         reference = ref(self._add(name, schema))
-        shared = self.schemas[name]
         if "null" in schema["type"]:
             reference = {"anyOf": [reference, {"type": "null"}]}
-        own = {"description"} | ({"examples"} if schema.get("examples") != shared.get("examples") else set())
-        return reference | {key: schema[key] for key in _ANNOTATIONS if key in own & schema.keys()}
+        shared = self.schemas[name].get("examples")
+        if schema.get("examples", shared) != shared:
+            reference["x-examples"] = schema["examples"]  # `examples` beside a reference break generators
+        return reference | ({"description": schema["description"]} if "description" in schema else {})
 
     def _add(self, name: str, schema: JsonSchema) -> str:
         named = schema | {"type": "object"}
