@@ -30,7 +30,7 @@ refer to. The files come in an order in which a line refers to earlier lines onl
                      order, value, currency, problem, source, and the labels of the visit
     public.jsonl     link or campaign (an id), the members of PUT /api/url/{id}/public,
                      `password_hash`, and `token`: the last part of the address, or null
-    settings.jsonl   the members of PUT /api/conversions/setup
+    settings.jsonl   the members of PUT /api/conversions/setup, if any is set
     manifest.json    `format`, `service`, `base_url`, `username`, `exported` (the time), and
                      `counts`: lines by file
 
@@ -93,7 +93,8 @@ def _batches(name: str, user_id: int) -> Iterator[list[Row]]:
     if name == "conversions":
         return in_batches(conversions.batch, user_id)
     if name == "settings":
-        return iter([[conversions.setup(user_id)]])
+        setup = conversions.setup(user_id)
+        return iter([[setup]] if any(setup.values()) else [])
     special: dict[str, Batch] = {
         "domains": _domains,
         "links": _links,
