@@ -396,10 +396,9 @@ def delete(link_id: int) -> Json:
 def restore(link_id: int) -> Response:
     """Restore a link from the bin.
 
-    `GET /api/urls?bin=1` lists the links that are there.
-    It has its id, alias, statistics and channels as before, without rows that were deleted
-    meanwhile, such as its campaign. If another link has its `externalid` now, it has none, and a
-    warning says so. A new link of the same URL does not return it.
+    `GET /api/urls?bin=1` lists these links. It has its id, alias, statistics and channels as
+    before, without rows that were deleted meanwhile, such as its campaign. An `externalid` that
+    another link has now is lost, with a warning. A new link of the same URL does not return it.
     """
     warn_lost_externalids(link_bin.restore(user_id(), link_id)["lost"])
     return _written("Link has been restored successfully.", links.read(user_id(), link_id))

@@ -71,8 +71,7 @@ def url_of(name: str, text: str) -> str:
 
 # Line breaks, which no member of a link has, separate the members in the text that is searched.
 SEARCH = Parameter(
-    "A part of the URL, the alias or the title, or else the title of the target's page, a short URL or an "
-    "external id.",
+    "A part of the URL, alias or title, or else the title of the target's page, a short URL or an external id.",
     lambda _name, text: text.replace("\n", "\r"),
     maxLength=MAX_URL,
 )

@@ -203,7 +203,7 @@ QUERY = {
     ),
     "from": Parameter("The start of the range, instead of `period`.", pattern=TIME, examples=["2026-10-01"]),
     "to": Parameter(
-        "The end of the range, which is not part of it. Without it, the end of the current day.",
+        "The end of the range, which is not part of it. Default: the end of the day.",
         pattern=TIME,
         examples=["2026-11-01"],
     ),
@@ -229,7 +229,7 @@ QUERY = {
         examples=["-clicks"],
     ),
     "limit": Parameter(
-        "The number of labels, or of pairs of them. Those with the most clicks are kept.",
+        "The most labels, or pairs of them: those with the most clicks.",
         _limit,
         type="integer",
         minimum=1,
@@ -238,8 +238,8 @@ QUERY = {
     ),
     "user": _USER,
     "names": Parameter(
-        "`1` adds to rows of links and QR codes `target_name` and `shorturl`, and to those of campaigns and "
-        "channels `campaign_name` and `channel_name`. A CSV has no names.",
+        "`1` adds `target_name` and `shorturl` to links and QR codes, `campaign_name` to campaigns and "
+        "`channel_name` to channels. A CSV has no names.",
         enum=["0", "1"],
         default="0",
         title="Flag",
