@@ -161,7 +161,7 @@ def import_file() -> Json:
 def index() -> Json:
     """List conversions.
 
-    The last stored first. Imported ones may have earlier dates than those behind them.
+    The last stored first. Imported ones may be older than those that follow.
     """
     return listing("conversions", conversions.index(user_id(), filters=values_of(_FILTERS), **paging()))
 

@@ -150,7 +150,7 @@ def add() -> Json:
     same members, QR codes with the same code, and bio pages with the same alias. If another user
     has the code of a QR code or the generated alias of a bio page, a new one is generated. A
     domain, the slug of a campaign or the custom alias of a bio page that is in use is a failure.
-    Settings of conversions that you have made stay, and others become those of the zip.
+    Settings of conversions that you have set stay. The others are those of the zip.
     """
     is_form = request.mimetype == "multipart/form-data"
     rules = bodies.rules_of(request.args.to_dict() | (uploads.receive().members if is_form else {}))

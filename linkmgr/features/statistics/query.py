@@ -203,7 +203,7 @@ QUERY = {
     ),
     "from": Parameter("The start of the range, instead of `period`.", pattern=TIME, examples=["2026-10-01"]),
     "to": Parameter(
-        "The end of the range, which is not part of it. Default: the end of the day.",
+        "The end of the range, which is not part of it. Default: the end of today.",
         pattern=TIME,
         examples=["2026-11-01"],
     ),
@@ -229,7 +229,7 @@ QUERY = {
         examples=["-clicks"],
     ),
     "limit": Parameter(
-        "The most labels, or pairs of them: those with the most clicks.",
+        "How many labels, or pairs of them: those with the most clicks.",
         _limit,
         type="integer",
         minimum=1,
