@@ -1544,8 +1544,10 @@ BEGIN
           INTO lacks, most
           FROM accounts WHERE id = owner;
         room := most - coalesce((SELECT total FROM public.usage WHERE user_id = owner AND counted = 'links'), 0);
+        taken := ARRAY(SELECT alias FROM aliases
+                        WHERE alias = ANY (spares || ARRAY(SELECT lower(generated) FROM unnest(spares) AS generated)));
         spares := ARRAY(SELECT generated FROM unnest(spares) AS generated
-                         WHERE NOT EXISTS (SELECT FROM aliases WHERE alias IN (generated, lower(generated))));
+                         WHERE generated <> ALL (taken) AND lower(generated) <> ALL (taken));
     END IF;
     SELECT * INTO defaults FROM link_defaults;
     defaults.user_id := owner;
@@ -1983,9 +1985,9 @@ CREATE TABLE channel_items (
     FOREIGN KEY (user_id, qr_id) REFERENCES kept_qrs (user_id, id) ON DELETE CASCADE
 );
 CREATE INDEX ON channel_items (channel_id, id);
-CREATE INDEX ON channel_items (user_id, link_id);
-CREATE INDEX ON channel_items (user_id, bio_id);
-CREATE INDEX ON channel_items (user_id, qr_id);
+CREATE INDEX ON channel_items (link_id) WHERE link_id IS NOT NULL;
+CREATE INDEX ON channel_items (bio_id) WHERE bio_id IS NOT NULL;
+CREATE INDEX ON channel_items (qr_id) WHERE qr_id IS NOT NULL;
 
 -- Channels of many items are looked up once, because a bulk request may send 20,000.
 CREATE FUNCTION require_channels() RETURNS trigger LANGUAGE plpgsql AS $$

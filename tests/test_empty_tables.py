@@ -1,82 +1,106 @@
-"""A connection that knew the tables empty reads them by their indexes once they have grown."""
+"""A connection that planned its statements while tables were empty reads as few rows once they have grown. It keeps its
+plans until the tables are analyzed."""
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import psycopg2
 import pytest
 from flask import Flask
 
 from linkmgr.core.database import statements
+from linkmgr.core.database.statements import Row
+from linkmgr.features.bulk import row_budget
+from linkmgr.repository import taken_names
 from linkmgr.visits import store as visits
 from tests.conftest import Client
 from tests.support import factories
+from tests.support.explain import Passed, rows_passed_in_functions
 from tests.support.factories import Sql
+from tests.support.imported import Import, sale, shlink
 
 BULK = "/api/urls/bulk"
-VISIT = {"country": "Peru", "browser": "Firefox", "os": "Linux", "kind": "click", "bot": False}
+FEW, MANY = 1, 300
+MOST = 50  # rows that the steps of one statement return or discard for each element
 
 
 @pytest.fixture
-def rows_read(app: Flask, raw: psycopg2.extensions.connection, sql: Sql) -> Callable[[], int]:
-    """Return the rows that were read of whole tables since the last call. There are no plans yet."""
+def passed(app: Flask, raw: psycopg2.extensions.connection, monkeypatch: pytest.MonkeyPatch) -> Iterator[Passed]:
+    """Collect the rows of statements, of which none has a plan yet."""
+    monkeypatch.setattr(row_budget, "spend", lambda _: None)
     with app.app_context():
         statements.database().close_idle()
     raw.cursor().execute("VACUUM ANALYZE")
-    last = 0
-
-    def read() -> int:
-        nonlocal last
-        with app.app_context():
-            for statement in ("SELECT pg_stat_force_next_flush()", "SELECT 1"):
-                statements.run(statement)
-        [row] = sql(
-            # Others have no index: `service` has one row, and the ids of jobs are few.
-            "SELECT sum(seq_tup_read)::bigint AS rows FROM pg_stat_user_tables WHERE relname NOT IN ('service', 'jobs')"
-        )
-        before, last = last, int(row["rows"])
-        return last - before
-
-    read()
-    return read
+    with rows_passed_in_functions(monkeypatch) as collected:
+        yield collected
+    with app.app_context():
+        statements.database().close_idle()
 
 
-def test_bulk_operations(alice: Client, sql: Sql, rows_read: Callable[[], int]) -> None:
-    def all_operations(number: int) -> dict[str, int]:
-        """Carry out one after the other on the same links, and return the rows that each read."""
-        urls = [{"url": f"https://example.com/{number}/{n}"} for n in range(number)]
-        aliases = [{"url": "https://example.com/", "custom": f"alias-{number}-{n}"} for n in range(number)]
-        texts = [{"name": "x", "type": "text", "data": f"{number}-{n}"} for n in range(number)]
-        results = alice.post(BULK, {"urls": urls + aliases}).get_json()["results"]
-        read = {"add": rows_read()}
-        ids = [result["id"] for result in results]
-        for name, method, path, body in (
-            ("qr", "POST", "/api/qr/bulk", {"qrs": texts}),
-            ("title", "PUT", BULK, {"ids": ids, "data": {"title": "x", "channel": [channel]}}),
-            ("url", "PUT", BULK, {"ids": ids, "data": {"url": "https://example.com/other"}}),
-            ("delete", "POST", f"{BULK}/delete", {"ids": ids}),
-        ):
-            assert alice.call(method, path, body).get_json()["error"] == 0
-            read[name] = rows_read()
-        return read
+@pytest.fixture
+def check(passed: Passed) -> Callable[[str, int], None]:
+    """Check the statements since the last call, which carried out an operation on some elements."""
 
+    def at_most(operation: str, elements: int) -> None:
+        most = max(passed)
+        passed.clear()
+        assert most[0] <= MOST * (elements + 20), f"{operation}: {most}"
+
+    return at_most
+
+
+def test_operations_on_many_links(
+    *, alice: Client, bob: Client, app: Flask, sql: Sql, run_import: Import, check: Callable[[str, int], None]
+) -> None:
     channel = factories.channel(sql, alice.id)
-    rows_read()
-    all_operations(1)
-    read = all_operations(300)
-    assert read == dict.fromkeys(read, 0)
-
-
-def test_visits(alice: Client, app: Flask, sql: Sql, rows_read: Callable[[], int]) -> None:
-    common = VISIT | {"at": time.time(), "tracked_id": factories.link(sql, alice.id), "user_id": alice.id}
-    rows_read()
-    for batch in range(3):
-        sent = [
-            common | {"visitor": f"{batch:02x}{number:04x}", "referrer": f"{batch}-{number}.example"}
-            for number in range(200)
+    for number in (FEW, MANY, MANY + 1):
+        own = [{"url": f"https://example.com/{number}/{n}"} for n in range(number)]
+        aliases = [f"alias-{number}-{n}" for n in range(number)]
+        custom = [{"url": "https://example.com/", "custom": alias, "channel": [channel]} for alias in aliases]
+        ids = [result["id"] for result in alice.post(BULK, {"urls": own + custom}).get_json()["results"]]
+        check("add", number)
+        assert bob.post(BULK, {"urls": custom}).get_json()["failed"] == number
+        check("add with aliases that are taken", number)
+        with app.app_context():
+            assert not taken_names.release("alias_taken", aliases=aliases, link_id=None)
+        check("release names", number)
+        reports = [{"link": link, "event": "sale", "order": f"{number}-{link}"} for link in ids]
+        alice.post("/api/conversions/batch", {"conversions": reports})
+        check("report conversions", number)
+        texts = [{"name": "x", "type": "text", "data": f"{number}-{n}"} for n in range(number)]
+        alice.post("/api/qr/bulk", {"qrs": texts})
+        check("add QR codes", number)
+        for query in (f"channel={channel}", "q=example", f"ids={ids[0]}", "order=updated", ""):
+            alice.get(f"/api/urls?limit=100&{query}")
+            check(f"list {query}", number)
+        changes: list[Row] = [
+            {"title": "x", "channel": [channel]},
+            {"url": "https://example.com/other"},
+            {"channel": []},
         ]
+        for data in changes:
+            assert alice.put(BULK, {"ids": ids, "data": data}).get_json()["failed"] == 0
+            check(f"update {data}", number)
+        assert alice.post(f"{BULK}/delete?bin=1", {"ids": ids[:number]}).get_json()["failed"] == 0
+        check("put into the bin", number)
+        for link in ids[:3]:
+            alice.post(f"/api/url/{link}/restore")
+        check("restore", number)
+        assert alice.post(f"{BULK}/delete", {"ids": ids[number:]}).get_json()["failed"] == 0
+        check("delete", number)
+        file = shlink(*(sale(alias, clicks=3) for alias in aliases))
+        for query in ("", "?on_conflict=update", "?on_conflict=rename"):
+            assert run_import(alice, file, query)["failed"] == 0
+            check(f"import {query}", number)
+
+
+def test_visits(alice: Client, app: Flask, sql: Sql, check: Callable[[str, int], None]) -> None:
+    visit = {"country": "Peru", "browser": "Firefox", "os": "Linux", "kind": "click", "bot": False}
+    common = visit | {"at": time.time(), "tracked_id": factories.link(sql, alice.id), "user_id": alice.id}
+    for batch, number in enumerate((FEW, MANY, MANY)):
+        sent = [common | {"visitor": f"{batch:02x}{n:04x}", "referrer": f"{batch}-{n}.example"} for n in range(number)]
         with app.app_context():
             assert visits.add("batches", 0, 1, json.dumps(sent))
             visits.delete_spool("batches")
-    assert rows_read() < 200
+        check("store visits", number)

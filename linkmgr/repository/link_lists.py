@@ -1,4 +1,5 @@
-"""A subquery, which reads only an index, selects the ids, so that OFFSET skips no whole rows."""
+"""A subquery, which reads only an index, selects the ids, so that OFFSET skips no whole rows. Each
+is then looked up (LATERAL, OFFSET 0), also by a plan that was made for empty tables."""
 
 from typing import Any, Unpack
 
@@ -50,13 +51,14 @@ def number_of(user_id: int) -> int:
 def index(user_id: int, **paging: Unpack[Paging]) -> Page:
     links = page(
         """
-        SELECT * FROM link_records
-         WHERE user_id = %(user_id)s
-           AND id = ANY (ARRAY(SELECT id FROM links
-                                WHERE user_id = %(user_id)s AND id < %(after)s
-                                ORDER BY id DESC
-                                LIMIT %(limit)s OFFSET %(offset)s))
-         ORDER BY id DESC
+        SELECT r.*
+          FROM (SELECT id FROM links
+                 WHERE user_id = %(user_id)s AND id < %(after)s
+                 ORDER BY id DESC
+                 LIMIT %(limit)s OFFSET %(offset)s) listed,
+               LATERAL (SELECT * FROM link_records l
+                         WHERE l.user_id = %(user_id)s AND l.id = listed.id OFFSET 0) r
+         ORDER BY r.id DESC
         """,
         counted="links",
         user_id=user_id,
@@ -95,13 +97,14 @@ def _search(q: str | None) -> Row:
 def _found(user_id: int, q: str, **paging: Unpack[Paging]) -> Page:
     return page(
         """
-        SELECT * FROM link_records
-         WHERE user_id = %(user_id)s
-           AND id = ANY (ARRAY(SELECT id FROM matches, unnest(ids) AS id
-                                WHERE id < %(after)s
-                                ORDER BY id DESC
-                                LIMIT %(limit)s OFFSET %(offset)s))
-         ORDER BY id DESC
+        SELECT r.*
+          FROM (SELECT id FROM matches, unnest(ids) AS id
+                 WHERE id < %(after)s
+                 ORDER BY id DESC
+                 LIMIT %(limit)s OFFSET %(offset)s) listed,
+               LATERAL (SELECT * FROM link_records l
+                         WHERE l.user_id = %(user_id)s AND l.id = listed.id OFFSET 0) r
+         ORDER BY r.id DESC
         """,
         "SELECT total FROM matches",
         matches="""
@@ -132,9 +135,9 @@ def _filtered(user_id: int, filters: Row, **params: Any) -> Page:
                                   WHERE l.id = matches.id)
                          END * %(direction)s::int DESC,
                          id * %(direction)s DESC
-                LIMIT %(limit)s OFFSET %(offset)s)) WITH ORDINALITY AS listed (id, place)
-          JOIN link_records r USING (id)
-         WHERE user_id = %(user_id)s
+                LIMIT %(limit)s OFFSET %(offset)s)) WITH ORDINALITY AS listed (id, place),
+               LATERAL (SELECT * FROM link_records l
+                         WHERE l.user_id = %(user_id)s AND l.id = listed.id OFFSET 0) r
          ORDER BY place
         """,
         "SELECT count(*) FROM matches",
@@ -268,9 +271,9 @@ def _ordered(user_id: int, filters: Row, **params: Any) -> Page:
                            THEN (SELECT (1e6 * extract(epoch FROM created))::bigint FROM links l
                                                WHERE l.id = compared.id)
                          ELSE extract(epoch FROM max(visited))::bigint END DESC NULLS LAST, id DESC
-                LIMIT %(limit)s OFFSET %(offset)s)) WITH ORDINALITY AS listed (id, place)
-          JOIN link_records r USING (id)
-         WHERE user_id = %(user_id)s
+                LIMIT %(limit)s OFFSET %(offset)s)) WITH ORDINALITY AS listed (id, place),
+               LATERAL (SELECT * FROM link_records l
+                         WHERE l.user_id = %(user_id)s AND l.id = listed.id OFFSET 0) r
          ORDER BY place
         """,
         """

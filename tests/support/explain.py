@@ -1,7 +1,9 @@
 """Plans of the statements that the service executes."""
 
+import json
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import psycopg2
@@ -9,12 +11,28 @@ import pytest
 
 from linkmgr.core.database.statements import Database, Row
 
+_AUTO_EXPLAIN = """
+    LOAD 'auto_explain';
+    SET auto_explain.log_min_duration = 0;
+    SET auto_explain.log_nested_statements = on;
+    SET auto_explain.log_analyze = on;
+    SET auto_explain.log_timing = off;
+    SET auto_explain.log_level = notice;
+    SET auto_explain.log_format = json
+"""
+
 
 def _rows(node: Row) -> int:
     read = sum(map(_rows, node.get("Plans", [])))
     if node["Node Type"].endswith("Scan") and "Relation Name" in node:
         read += int((node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"])
     return read
+
+
+def _passed(node: Row) -> int:
+    discarded = sum(number for name, number in node.items() if name.startswith("Rows Removed by"))
+    rows = int((node["Actual Rows"] + discarded) * node["Actual Loops"])
+    return rows + sum(map(_passed, node.get("Plans", [])))
 
 
 def _conditions(node: Row) -> Iterator[str]:
@@ -56,13 +74,7 @@ def rows_read(monkeypatch: pytest.MonkeyPatch, dsn: str, call: Callable[[], Any]
 
 def rows_passed(monkeypatch: pytest.MonkeyPatch, dsn: str, call: Callable[[], Any]) -> list[int]:
     """Return the number of rows that the steps of the plan return or discard, for each statement that the call runs."""
-
-    def passed(node: Row) -> int:
-        discarded = sum(number for name, number in node.items() if name.startswith("Rows Removed by"))
-        rows = int((node["Actual Rows"] + discarded) * node["Actual Loops"])
-        return rows + sum(map(passed, node.get("Plans", [])))
-
-    return [passed(plan) for plan in _plans(monkeypatch, dsn, call)]
+    return [_passed(plan) for plan in _plans(monkeypatch, dsn, call)]
 
 
 def blocks_read(monkeypatch: pytest.MonkeyPatch, dsn: str, call: Callable[[], Any]) -> list[int]:
@@ -90,3 +102,30 @@ def index_conditions(monkeypatch: pytest.MonkeyPatch, dsn: str, call: Callable[[
         SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off
     """
     return [condition for plan in _plans(monkeypatch, dsn, call, large) for condition in _conditions(plan) if condition]
+
+
+class Passed(list[tuple[int, str]]):
+    """The numbers of rows that the steps of plans return or discard, each with its statement, from notices."""
+
+    def append(self, notice: str) -> None:  # type: ignore[override]
+        if "plan:\n" in notice:
+            explained = json.loads(notice.split("plan:\n", 1)[1])
+            super().append((_passed(explained["Plan"]), explained["Query Text"]))
+
+
+@contextmanager
+def rows_passed_in_functions(monkeypatch: pytest.MonkeyPatch) -> Iterator[Passed]:
+    """Collect the rows of each statement, those inside of functions too, on connections that are made in the block.
+    Unlike the others, these are the plans that the service uses."""
+    passed, connect = Passed(), Database.connect
+
+    def explained(self: Database) -> psycopg2.extensions.connection:
+        connection = connect(self)
+        connection.notices = passed  # type: ignore[assignment] # any object with append()
+        with connection.cursor() as cursor:
+            cursor.execute(_AUTO_EXPLAIN)
+        return connection
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Database, "connect", explained)
+        yield passed
