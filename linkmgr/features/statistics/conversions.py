@@ -22,7 +22,10 @@ def with_conversions(
     and in the other rows unless each is of one currency."""
     first, second = [*query.dimensions, "", ""][:2]
     of_visits = {name: part.labels for name, part in query.filters.items() if name not in OF_CONVERSIONS}
-    params |= {"filters": orjson.dumps(of_visits).decode() if of_visits else None}
+    params |= {
+        "is_filtered": bool(query.filters),
+        "filters": orjson.dumps(of_visits).decode() if of_visits else None,
+    }
     for name in OF_CONVERSIONS:
         part = query.filters.get(name)
         params |= {f"{name}_in": part and part.included, f"{name}_out": part and part.excluded}
@@ -77,15 +80,15 @@ def _count(owner: Owner, **query: Any) -> list[Row]:
                                        AND created < %(until)s::timestamptz OFFSET 0) stored
                      WHERE user_id = %(user_id)s) found
              WHERE NOT %(only_bots)s
-               AND (%(event_in)s::text[] IS NULL OR lower(event) = ANY (%(event_in)s::text[]))
-               AND (%(event_out)s::text[] IS NULL OR lower(event) <> ALL (%(event_out)s::text[]))
-               AND (%(currency_in)s::text[] IS NULL
-                    OR lower(currency) = ANY (%(currency_in)s::text[]))
-               AND (%(currency_out)s::text[] IS NULL
-                    OR lower(currency) <> ALL (%(currency_out)s::text[]))
-               AND (%(filters)s::jsonb IS NULL
-                    OR visit_passes(jsonb_populate_record(NULL::visits, coalesce(labels, '{}')),
-                                    %(filters)s::jsonb))
+               AND CASE WHEN %(is_filtered)s
+                   THEN coalesce(lower(event) = ANY (%(event_in)s::text[]), true)
+                    AND coalesce(lower(event) <> ALL (%(event_out)s::text[]), true)
+                    AND coalesce(lower(currency) = ANY (%(currency_in)s::text[]), true)
+                    AND coalesce(lower(currency) <> ALL (%(currency_out)s::text[]), true)
+                    AND (%(filters)s::jsonb IS NULL
+                         OR visit_passes(jsonb_populate_record(NULL::visits, coalesce(labels, '{}')),
+                                         %(filters)s::jsonb))
+                   ELSE true END
              GROUP BY 1, 2, 3, 4, 5),
         tracked AS (
             SELECT ARRAY(SELECT DISTINCT tracked_id FROM counted) AS ids,
