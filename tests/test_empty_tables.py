@@ -27,11 +27,11 @@ MOST = 50  # rows that the steps of one statement return or discard for each ele
 
 @pytest.fixture
 def passed(app: Flask, raw: psycopg2.extensions.connection, monkeypatch: pytest.MonkeyPatch) -> Iterator[Passed]:
-    """Collect the rows of statements, of which none has a plan yet."""
+    """Collect the rows of statements, of which none has a plan yet, in tables as those of a new installation."""
     monkeypatch.setattr(row_budget, "spend", lambda _: None)
     with app.app_context():
         statements.database().close_idle()
-    raw.cursor().execute("VACUUM ANALYZE")
+    raw.cursor().execute("VACUUM (FULL, ANALYZE)")
     with rows_passed_in_functions(monkeypatch) as collected:
         yield collected
     with app.app_context():

@@ -56,8 +56,8 @@ def index(user_id: int, **paging: Unpack[Paging]) -> Page:
                  WHERE user_id = %(user_id)s AND id < %(after)s
                  ORDER BY id DESC
                  LIMIT %(limit)s OFFSET %(offset)s) listed,
-               LATERAL (SELECT * FROM link_records l
-                         WHERE l.user_id = %(user_id)s AND l.id = listed.id OFFSET 0) r
+               LATERAL (SELECT * FROM link_records l WHERE l.id = listed.id OFFSET 0) r
+         WHERE user_id = %(user_id)s
          ORDER BY r.id DESC
         """,
         counted="links",
@@ -102,8 +102,8 @@ def _found(user_id: int, q: str, **paging: Unpack[Paging]) -> Page:
                  WHERE id < %(after)s
                  ORDER BY id DESC
                  LIMIT %(limit)s OFFSET %(offset)s) listed,
-               LATERAL (SELECT * FROM link_records l
-                         WHERE l.user_id = %(user_id)s AND l.id = listed.id OFFSET 0) r
+               LATERAL (SELECT * FROM link_records l WHERE l.id = listed.id OFFSET 0) r
+         WHERE user_id = %(user_id)s
          ORDER BY r.id DESC
         """,
         "SELECT total FROM matches",
@@ -136,8 +136,8 @@ def _filtered(user_id: int, filters: Row, **params: Any) -> Page:
                          END * %(direction)s::int DESC,
                          id * %(direction)s DESC
                 LIMIT %(limit)s OFFSET %(offset)s)) WITH ORDINALITY AS listed (id, place),
-               LATERAL (SELECT * FROM link_records l
-                         WHERE l.user_id = %(user_id)s AND l.id = listed.id OFFSET 0) r
+               LATERAL (SELECT * FROM link_records l WHERE l.id = listed.id OFFSET 0) r
+         WHERE user_id = %(user_id)s
          ORDER BY place
         """,
         "SELECT count(*) FROM matches",
@@ -272,8 +272,8 @@ def _ordered(user_id: int, filters: Row, **params: Any) -> Page:
                                                WHERE l.id = compared.id)
                          ELSE extract(epoch FROM max(visited))::bigint END DESC NULLS LAST, id DESC
                 LIMIT %(limit)s OFFSET %(offset)s)) WITH ORDINALITY AS listed (id, place),
-               LATERAL (SELECT * FROM link_records l
-                         WHERE l.user_id = %(user_id)s AND l.id = listed.id OFFSET 0) r
+               LATERAL (SELECT * FROM link_records l WHERE l.id = listed.id OFFSET 0) r
+         WHERE user_id = %(user_id)s
          ORDER BY place
         """,
         """
