@@ -2226,14 +2226,15 @@ CREATE TABLE conversions (
     source     text        NOT NULL CHECK (source IN ('key', 'page')),
     problem    text        NOT NULL DEFAULT '',  -- why there is no value, or '' if none was sent
     labels     jsonb,  -- by dimension, those that are known
-    visitor    bytea  -- of the visit, for 90 days
+    visitor    bytea  -- of the visit, after 90 days a number of 8 bytes
 );
 CREATE UNIQUE INDEX ON conversions (tracked_id, click, event, order_id);
 CREATE UNIQUE INDEX ON conversions (user_id, order_id, event) WHERE order_id <> '';
 CREATE INDEX ON conversions (tracked_id, created);
 CREATE INDEX ON conversions (user_id, created);
 CREATE INDEX ON conversions (click) WHERE labels IS NULL;
-CREATE INDEX ON conversions (click) WHERE visitor IS NOT NULL;  -- for the purge
+CREATE INDEX ON conversions (click) WHERE octet_length(visitor) <> 8;  -- for the purge, like the next one
+CREATE INDEX ON conversions (visitor) WHERE octet_length(visitor) <> 8;
 
 CREATE TRIGGER count_rows_on_insert AFTER INSERT ON conversions
     REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_added_rows();

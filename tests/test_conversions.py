@@ -180,11 +180,19 @@ def test_the_purge_of_visits_keeps_conversions_and_their_labels(
     alice.post("/api/conversions", {"click": click})
     sql("DELETE FROM visits")
     sql("UPDATE conversions SET click = click - interval '91 days' RETURNING 1")
+    [number] = [row["id"] for row in listed(alice)]
     with app.app_context():
         conversions.add_labels()
-        conversions.forget_visitors(100)
+        assert [conversions.forget_visitors(100) for _ in range(2)] == [1, 0]
     assert listed(alice)[0]["labels"]["browser"] == "Firefox"
-    assert sql("SELECT visitor FROM conversions") == [{"visitor": None}]
+    assert [bytes(row["visitor"]) for row in sql("SELECT visitor FROM conversions")] == [number.to_bytes(8)]
+
+
+@pytest.mark.parametrize("suffix", ["", "Z", ".250Z", "+00:00"])
+def test_the_time_of_a_report_is_taken_in_the_forms_of_other_times(alice: Client, click: str, suffix: str) -> None:
+    at = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}"
+    answer = alice.post("/api/conversions", {"click": click, "at": f"{at}{suffix}" if suffix else at.replace("T", " ")})
+    assert answer.get_json()["result"] == "counted"
 
 
 @pytest.mark.parametrize(("days", "result"), [(30, "counted"), (31, "too_late")])

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from linkmgr.features.conversions import results
+from linkmgr.features.conversions import repository, results
 from linkmgr.features.conversions.experiments import HORIZON, Arm, boundary, find_winner, judge
 from tests.conftest import Client
 from tests.support.archives import archive, export
@@ -86,6 +86,12 @@ def test_a_verdict_says_one_of_three(arms: list[tuple[int, int]], state: str, wi
         assert verdict.high is not None
         assert verdict.difference is not None
         assert 0 < verdict.low < verdict.difference < verdict.high
+
+
+def test_the_visitors_that_are_missing_come_in_the_shares_of_the_variants() -> None:
+    assert judge([Arm("A", 500, 50), Arm("B", 500, 50)]).missing == 7000
+    few = judge([Arm("A", 900, 90), Arm("B", 100, 10)]).missing
+    assert judge([Arm("A", 900 + few * 9 // 10, 90), Arm("B", 100 + few // 10 + 1, 10)]).state == "no_difference"
 
 
 def variants(a: str, b: str, *weights: int) -> list[dict[str, Any]]:
@@ -212,6 +218,33 @@ def test_a_visit_that_is_stored_late_counts_for_the_experiment_of_its_time(exper
     assert [figures(row, "visitors") for row in experiment.experiments] == [0, 1]
 
 
+def test_a_visitor_counts_once_after_the_digest_is_deleted(
+    app: Flask, experiment: Experiment, sql: Sql, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    experiment.convert(2)
+    experiment.ask(address="192.0.2.0", agent=FIREFOX)
+    experiment.wait_for_clicks(3)
+    sql(
+        """
+        WITH again AS (SELECT * FROM conversions ORDER BY id LIMIT 1)
+        INSERT INTO conversions (user_id, tracked_id, click, event, source, labels, visitor)
+        SELECT user_id, tracked_id, click + interval '1 ms', 'lead', 'key', labels, visitor FROM again
+        RETURNING 1
+        """
+    )
+    before = experiment.experiments
+    digests = [bytes(row["visitor"]) for row in sql("SELECT DISTINCT visitor FROM conversions")]
+    monkeypatch.setattr(repository, "VISITOR_DAYS", 0)
+    with app.app_context():
+        assert repository.forget_visitors(1) in (2, 3), "all of one visitor"
+        assert experiment.experiments == before
+        assert repository.forget_visitors(1) in (2, 3)
+        assert repository.forget_visitors(1) == 0
+    assert experiment.experiments == before
+    assert figures(before[0], "converted") == 2
+    assert not {*digests} & {bytes(row["visitor"]) for row in sql("SELECT visitor FROM conversions")}
+
+
 def test_the_first_verdict_with_a_winner_stays(
     app: Flask, experiment: Experiment, sql: Sql, executed: list[str]
 ) -> None:
@@ -242,6 +275,8 @@ def test_the_first_verdict_with_a_winner_stays(
     with app.app_context():
         results.look()
     assert [text for text in executed if "link_conversions" in text] == []  # which takes long for many
+    of_event = experiment.client.get(f"/api/url/{experiment.id}/conversions?event=nothing").get_json()["data"]
+    assert of_event["experiments"][0]["verdict"]["winner"] is None
     sql("DELETE FROM conversions")
     verdict = experiment.experiments[0]["verdict"]
     assert (verdict["state"], verdict["winner"], verdict["decided"] is not None) == ("winner", name, True)

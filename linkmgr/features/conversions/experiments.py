@@ -126,4 +126,6 @@ def judge(arms: list[Arm]) -> Verdict:
     difference = detected * sqrt(2 * pooled * (1 - pooled) / HORIZON) or None
     if t >= 1:
         return Verdict(NO_DIFFERENCE, None, 0, difference, *_interval(best, second, pairs))
-    return Verdict(TOO_FEW, None, max(1, round((1 - t) * HORIZON * len(arms))), difference)
+    # Visitors keep coming in the shares that they have come in.
+    missing = visitors * (1 - t) / t if t else HORIZON * len(arms)
+    return Verdict(TOO_FEW, None, max(1, round(missing)), difference)

@@ -5,7 +5,6 @@ from typing import Any, Unpack
 
 import orjson
 
-from linkmgr.core.database.expiry import cleared_after
 from linkmgr.core.database.paging import Page, Paging, page
 from linkmgr.core.database.statements import MAX_BIGINT, Row, row, rows, run, run_unsynced, timestamp
 from linkmgr.core.database.tables import BATCH
@@ -23,10 +22,6 @@ PROBLEMS = ("", "unreadable", "not_allowed", "too_large")
 TIMES = ("click", "date", "updated")  # members of a record
 FILTERS = ("link", "event", "order", "currency", "source", "from", "to")
 _WAIT_HOURS = 24  # for the visit: an outage of the database delays it
-
-forget_visitors = cleared_after(
-    "conversions", "click", f"{VISITOR_DAYS} days", "visitor = NULL", "visitor IS NOT NULL"
-)
 
 
 def add(
@@ -75,6 +70,37 @@ def add_labels() -> None:
         limit=purge.MAX_ROWS,
         hours=_WAIT_HOURS,
     )
+
+
+def forget_visitors(limit: int) -> int:
+    """Put a number in place of the digest of some visitors whose first click is older than
+    VISITOR_DAYS, the same for all conversions of one, so that experiments still count each once.
+    Return how many conversions were changed."""
+    changed = run_unsynced(
+        """
+        WITH old AS MATERIALIZED (
+            SELECT visitor FROM conversions
+             WHERE click < now() - make_interval(days => %(days)s) AND octet_length(visitor) <> 8
+             ORDER BY click
+             LIMIT %(limit)s),
+        taken AS MATERIALIZED (
+            SELECT id, visitor FROM conversions
+             WHERE visitor = ANY (ARRAY(SELECT visitor FROM old)) AND octet_length(visitor) <> 8
+             ORDER BY visitor, id
+             LIMIT 10 * %(limit)s FOR NO KEY UPDATE),
+        changed AS (
+            UPDATE conversions c
+               SET visitor = int8send(first)
+              FROM (SELECT id, min(id) OVER (PARTITION BY visitor) AS first FROM taken) t
+             WHERE c.id = t.id
+            RETURNING 1)
+        SELECT count(*) AS number FROM changed
+        """,
+        days=VISITOR_DAYS,
+        limit=limit,
+    )
+    assert changed is not None
+    return int(changed["number"])
 
 
 def _to_record(stored: Row) -> Row:

@@ -54,7 +54,12 @@ def of_link(link: Row, event: str | None = None) -> Row:
     counted = link["converted"] or []
     of_all = [row for row in counted if row["of_all"]]
     experiments = [
-        _experiment(stored, link["counts"], [row for row in counted if row["number"] == stored["number"]])
+        _experiment(
+            stored,
+            link["counts"],
+            [row for row in counted if row["number"] == stored["number"]],
+            has_decision=event is None,
+        )
         for stored in reversed(link["experiments"])
     ]
     if event is None:
@@ -70,7 +75,7 @@ def _sums(counted: list[Row]) -> Row:
     return {"conversions": total, "values": values}
 
 
-def _experiment(stored: Row, counts: Row, counted: list[Row]) -> Row:
+def _experiment(stored: Row, counts: Row, counted: list[Row], *, has_decision: bool) -> Row:
     number, arms = str(stored["number"]), []
     variants: list[Row] = []
     for variant in stored["variants"]:
@@ -85,7 +90,8 @@ def _experiment(stored: Row, counts: Row, counted: list[Row]) -> Row:
         visits = counts.get(f"{number} visits", {}).get(name, 0)
         figures = {"visits": visits, "visitors": visitors, "converted": converted, "rate": arms[-1].rate}
         variants.append(variant | figures | _sums(own))
-    verdict = counts.get(f"{number} decided") or judge(arms)._asdict() | {"decided": None}
+    decision = counts.get(f"{number} decided") if has_decision else None
+    verdict = decision or judge(arms)._asdict() | {"decided": None}
     verdict["decided"] = timestamp(verdict["decided"])
     times = {name: timestamp(stored[name]) for name in ("started", "ended")}
     return {"number": stored["number"], **times, "variants": variants, "verdict": verdict}

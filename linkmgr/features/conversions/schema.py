@@ -6,8 +6,9 @@ from marshmallow import ValidationError, validates_schema
 
 from linkmgr.core.database.statements import Row
 from linkmgr.core.fields import shapes
-from linkmgr.core.fields.base import MAX_ID, Boolean, Integer, IpAddress, Matching, Text, Timestamp
+from linkmgr.core.fields.base import MAX_ID, Boolean, Integer, IpAddress, Matching, Text
 from linkmgr.core.fields.bodies import Body, New, load
+from linkmgr.core.fields.links import Start
 from linkmgr.core.fields.member import member
 from linkmgr.core.fields.objects import Objects
 from linkmgr.features.conversions import clicks, repository
@@ -50,7 +51,7 @@ class Report(New):
     )
     value = member(Amount(load_default=None), "The value of the order.", 29.9)
     currency = member(Currency(load_default=""), "The currency of the value (ISO 4217).", "EUR")
-    at = member(Timestamp(load_default=""), "The time, if it is not now.", "2026-11-21 09:30:00")
+    at = member(Start(load_default=""), "The time, if it is not now.", "2026-11-21 09:30:00")
 
     @validates_schema
     def require_visit(self, loaded: Row, **_: Any) -> None:
