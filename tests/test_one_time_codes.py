@@ -126,7 +126,7 @@ def test_administrators_remove_factors_that_are_lost(
 
 
 def test_an_administrator_without_a_factor_can_only_set_one_up(
-    app_with: Callable[..., Flask], admin: Client, alice: Client
+    app_with: Callable[..., Flask], admin: Client, alice: Client, sql: Sql
 ) -> None:
     strict = app_with(admin_factor="1")
     browser = signed_in(strict, "admin@example.com")
@@ -134,6 +134,16 @@ def test_an_administrator_without_a_factor_can_only_set_one_up(
         assert browser.get(path).headers["Location"] == "/account/factors", path
     assert browser.post("/account/key", data={"current_password": PASSWORD}).status_code == 303
     assert "Administrators of this service need" in browser.get("/account/factors").text
+    sql(
+        """INSERT INTO members (user_id, member_id, email, role)
+           VALUES (%(id)s, %(by)s, 'admin@example.com', 'viewer') RETURNING id""",
+        id=alice.id,
+        by=admin.id,
+    )
+    sql("UPDATE sessions SET account_id = %(id)s RETURNING 1", id=alice.id)
+    for path in ("/console", "/account", "/account/key"):
+        assert browser.get(path).headers["Location"] == "/account/factors", "also in another account"
+    sql("UPDATE sessions SET account_id = NULL RETURNING 1")
     set_up_codes(browser)
     assert browser.get("/console/administration/users").status_code == 200
     assert is_signed_in(signed_in(strict))  # alice is no administrator

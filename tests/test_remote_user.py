@@ -13,6 +13,7 @@ from tests.conftest import BASE_URL, ROOT, Client
 from tests.support import nginx
 from tests.support.factories import Sql
 from tests.support.pages import by_link, is_signed_in, signed_in, words
+from tests.support.races import at_once
 from tests.support.raw_http import send
 from tests.support.servers import free_port, serving
 
@@ -52,6 +53,12 @@ def test_the_user_whom_the_proxy_names_is_signed_in(
     assert arrives_as(behind(name, "::ffff:127.0.0.1")) == "alice@example.com"
     assert arrives_as(behind(name, "10.1.2.3", remote_user_proxies="10.0.0.0/8")) == "alice@example.com"
     assert arrives_as(behind(name, header="X-Auth", remote_user_header="X-Auth")) == "alice@example.com"
+
+
+def test_concurrent_first_requests_add_one_user(behind: Callable[..., FlaskClient], sql: Sql) -> None:
+    browsers = [behind("zoe@example.org", new_accounts="on") for _ in range(6)]
+    assert at_once(6, lambda n: browsers[n].get("/login/network").status_code) == [303] * 6
+    assert sql("SELECT count(*) AS n FROM users WHERE email = 'zoe@example.org'") == [{"n": 1}]
 
 
 @pytest.mark.parametrize("peer", [CLIENT, "10.1.2.3", "2001:db8::1", "unix:", "nonsense", "[]:1"])
@@ -123,7 +130,7 @@ def test_unsafe_settings_stop_the_start(settings: dict[str, str], sentence: str)
 # --- as it is deployed
 
 BEHIND_AUTHENTICATION = """
-location ~ ^/(?:login/network|console|account)(?:/|$) {
+location ~ ^/(?:login/network|console|account(?!/unsubscribe))(?:/|$) {
     auth_basic "Network";
     auth_basic_user_file people;
     include linkmgr/proxy.conf;
@@ -152,6 +159,7 @@ def test_nginx_sends_the_name_of_who_has_a_password_there_and_no_other(
             assert front.ask("/login/network", headers=host | {"Remote-User": "bob"}).status_code == 403
         with nginx.running(folder, port, own=BEHIND_AUTHENTICATION) as front:
             assert front.ask("/login/network", headers=host | {"Remote-User": "bob"}).status_code == 401
+            assert front.ask("/account/unsubscribe/unknown", headers=host).status_code == 404
             known = host | {"Authorization": "Basic YWxpY2U6bmV0d29yaw==", "Remote-User": "bob"}
             answer = front.ask("/login/network", headers=known)
             assert (answer.status_code, answer.headers["Location"]) == (303, "/console")

@@ -63,7 +63,7 @@ def add_passkey() -> ResponseReturnValue:
 
 @bp.post("/<id:factor_id>/rename")
 def rename(factor_id: int) -> Response:
-    factors.rename(g.user_id, factor_id, _name())
+    existing(factors.rename(g.user_id, factor_id, _name()), "factor")
     return _done("The passkey has been renamed.")
 
 

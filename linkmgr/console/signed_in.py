@@ -53,7 +53,8 @@ def require_session() -> Response | None:
     g.is_confirmed = current["confirmed"] or g.get("by_proxy", False) or has_link_only
     g.confirms_apart = bool(g.factors) or not (g.has_password or g.lacks_password)
     g.can_change = roles.can(g.role, request.path, change=True)
-    if settings().admin_factor and g.admin and not (g.factors or g.lacks_password) and has_feature("signin"):
+    needs_factor = settings().admin_factor and current["needs_factor"] and has_feature("signin")
+    if needs_factor and not (g.factors or g.lacks_password):
         g.must_enroll = True
         possible = ENROLLING + (FORGOTTEN if g.by_link else ())
         if not (request.endpoint or "").startswith(possible):

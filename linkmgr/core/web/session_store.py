@@ -134,7 +134,8 @@ def find_session(session: bytes) -> Row | None:
     """Return the account that a session works in, or None if the session is unknown or older than
     30 days. The account is that of the person, or of another user in which the person has a `role`;
     `is_lost` is True if the person has lost that one. `suspended`, `timezone` and
-    `is_administrator` are those of the person, and `others` the accounts in which the person has a
+    `is_administrator` are those of the person, who is none in another account but `needs_factor`
+    there too, and `others` the accounts in which the person has a
     role. `by_link` is True within an hour of the sign-in link that created the session, and
     `confirmed` within five minutes of a confirmation. `is_idle` is True if no use of the last ten
     minutes has been noted. `factors` has the methods of those that the person has set up, and
@@ -156,7 +157,7 @@ def find_session(session: bytes) -> Row | None:
                    EXISTS (SELECT FROM identities i
                             WHERE i.user_id = s.user_id AND issuer = %(issuer)s) AS has_identity,
                    role, coalesce(m.user_id, s.user_id) AS account_id,
-                   p.admin AND role IS NULL AS is_administrator,
+                   p.admin AS needs_factor, p.admin AND role IS NULL AS is_administrator,
                    %(has_members)s AND account_id IS NOT NULL AND role IS NULL AS is_lost,
                    CASE WHEN %(has_members)s THEN (
                        SELECT json_agg(json_build_object('id', a.id, 'name', a.username,

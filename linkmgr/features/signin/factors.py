@@ -20,11 +20,12 @@ def index(user_id: int) -> list[Row]:
     )
 
 
-def rename(user_id: int, factor_id: int, name: str) -> None:
-    run(
+def rename(user_id: int, factor_id: int, name: str) -> Row | None:
+    return run(
         """
         UPDATE factors SET name = %(name)s
          WHERE user_id = %(user_id)s AND id = %(factor_id)s AND method = 'passkey'
+        RETURNING id
         """,
         user_id=user_id,
         factor_id=factor_id,

@@ -3,6 +3,7 @@
 from contextlib import suppress
 from ipaddress import ip_address, ip_network
 
+import psycopg2
 from flask import request
 
 from linkmgr.core.errors import AppError
@@ -41,5 +42,11 @@ def user(name: str) -> int:
     if user_id := session_store.find_credentials(name)["id"]:
         return int(user_id)
     if "@" in name and accounts.is_welcome(name, is_verified=True):
-        return accounts.add(name, name)
+        try:
+            return accounts.add(name, name)
+        except (AppError, psycopg2.IntegrityError):
+            # Of concurrent first requests one adds the user, whom the others find.
+            if user_id := session_store.find_credentials(name)["id"]:
+                return int(user_id)
+            raise
     raise AppError("account_none", name="The proxy")
