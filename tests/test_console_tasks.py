@@ -165,7 +165,7 @@ def test_a_webhook_with_its_first_delivery(person: Person, receiver: Receiver, d
     person.browser.wait_for_text("It is shown only now.")
     secret = person.browser.find("#secret").text
     person.click("Send a test event")
-    person.browser.wait_for_text("Waiting for the receiver.")
+    person.browser.wait_for_text("A test event will be delivered within seconds.")
     deliver()
     person.browser.wait_until(lambda: person.browser.find(".deliveries .badge").text == "delivered")  # without a reload
     assert person.browser.find("#secret").text == secret

@@ -44,6 +44,7 @@ UNUSABLE = {
         "smtp://",
         "smtp://mail.example.org:0",
         "smtp://user:hidden@mail.example.org:99999",
+        "smtp://user:hidd%C3%A4n@mail.example.org",
         "smtp://mail.example.org/path",
         "smtp://mail.example.org?tls=1",
         "smtps://mail.example.org?starttls=1",

@@ -143,6 +143,8 @@ def mail_server(text: str) -> MailServer:
     with suppress(ValueError):
         is_local = ip_address(host).is_loopback
     user, password = unquote(url.username or ""), unquote(url.password or "")
+    if not (user + password).isascii():  # smtplib sends no others
+        raise ValueError
     starttls = query[1] == "1" if query[1] else not (is_tls or is_local)
     return MailServer(host, url.port or _MAIL_PORTS[url.scheme], user, password, is_tls, starttls)
 

@@ -37,6 +37,7 @@ from linkmgr.core.database.folders import TEMPORARY_ROOT, data_folder, is_runnin
 DATABASE = "linkmgr"
 _START_SECONDS = 60
 _STOP_SECONDS = 30
+_WAL_SEGMENT = 16 * 1024 * 1024  # the bytes of a file of the write-ahead log
 _RETRY_SECONDS = 1  # between starts of a server that exits immediately
 _BUILTIN_LOCALE_VERSION = 17  # the first PostgreSQL version with the builtin locale provider
 _OPTIONS = {
@@ -225,8 +226,9 @@ class Server:
         return self.log.read_text(errors="replace")[-1500:]
 
     def _check_space(self, output: str) -> None:
-        if os.strerror(errno.ENOSPC) in output:
-            folder = self.data.parent
+        folder = self.data.parent
+        # The log may have no space either, and a server that starts again and again fails later.
+        if os.strerror(errno.ENOSPC) in output or shutil.disk_usage(folder).free < _WAL_SEGMENT:
             raise Unavailable(f"The disk with {folder} is full: free 100 MB or more, then start again.")
 
     def _has_database(self) -> bool:
