@@ -45,7 +45,7 @@ def user(name: str) -> int:
         try:
             return accounts.add(name, name)
         except (AppError, psycopg2.IntegrityError):
-            # Of concurrent first requests one adds the user, whom the others find.
+            # Another request may just have added the user.
             if user_id := session_store.find_credentials(name)["id"]:
                 return int(user_id)
             raise
