@@ -183,4 +183,9 @@ def test_links_are_found_by_ids_by_their_exact_target_and_by_their_last_change(
     assert found(alice, "order=updated&sort=asc&updated_since=2026-01-02 12:00:00") == [third, second]
     assert found(alice, "updated_since=2026-01-01T12:00:00Z") == [third, second, first]
     assert found(alice, "updated_since=2026-01-02T12:00:01Z&target=https://example.com/page/b") == [second]
+    with raw.cursor() as cursor:
+        at_once = "UPDATE links SET updated = '2026-01-03'"  # as by a bulk change
+        cursor.execute(f"BEGIN; SET LOCAL session_replication_role = replica; {at_once}; COMMIT")
+    pages = [found(alice, f"order=updated&updated_since=2026-01-03&limit=2&page={page}") for page in (1, 2)]
+    assert {*pages[0], *pages[1]} == {first, second, third}
     assert alice.get("/api/urls?order=updated&after=5").status_code == 400

@@ -115,8 +115,8 @@ QUERY = {
         "The links with exactly this `url`.", url_of, maxLength=MAX_URL, examples=["https://example.com/sale"]
     ),
     "updated_since": Parameter(
-        "The links that were created or changed at this time or later. With `order=updated` and `sort=asc`, a program "
-        "reads what has changed since the `updated` of the last link that it knows.",
+        "The links that were created or changed at this time or later. With `order=updated`, a program reads on all "
+        "pages (`page`) what has changed since it last began to read.",
         parse_time,
         pattern=TIME,
         examples=["2026-11-21 09:30:00"],
