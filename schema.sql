@@ -2233,7 +2233,7 @@ CREATE UNIQUE INDEX ON conversions (user_id, order_id, event) WHERE order_id <> 
 CREATE INDEX ON conversions (tracked_id, created);
 CREATE INDEX ON conversions (user_id, created);
 CREATE INDEX ON conversions (click) WHERE labels IS NULL;
-CREATE INDEX ON conversions (click) WHERE octet_length(visitor) <> 8;  -- for the purge, like the next one
+CREATE INDEX ON conversions (click) WHERE octet_length(visitor) <> 8;  -- for forget_visitors(), like the next one
 CREATE INDEX ON conversions (visitor) WHERE octet_length(visitor) <> 8;
 
 CREATE TRIGGER count_rows_on_insert AFTER INSERT ON conversions

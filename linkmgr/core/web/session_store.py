@@ -134,12 +134,12 @@ def find_session(session: bytes) -> Row | None:
     """Return the account that a session works in, or None if the session is unknown or older than
     30 days. The account is that of the person, or of another user in which the person has a `role`;
     `is_lost` is True if the person has lost that one. `suspended`, `timezone` and
-    `is_administrator` are those of the person, who is none in another account but `needs_factor`
-    there too, and `others` the accounts in which the person has a
-    role. `by_link` is True within an hour of the sign-in link that created the session, and
-    `confirmed` within five minutes of a confirmation. `is_idle` is True if no use of the last ten
-    minutes has been noted. `factors` has the methods of those that the person has set up, and
-    `has_identity` is True if the person has an account at the provider. `count` is the
+    `is_administrator` are those of the person, and `others` the accounts in which the person has a
+    role. `needs_factor` is True for an administrator, also in another account, where
+    `is_administrator` is False. `by_link` is True within an hour of the sign-in link that created
+    the session, and `confirmed` within five minutes of a confirmation. `is_idle` is True if no use
+    of the last ten minutes has been noted. `factors` has the methods of those that the person has
+    set up, and `has_identity` is True if the person has an account at the provider. `count` is the
     number of pages of the person in the current window, with this one, and `seconds` the time until
     the window ends. `used` has the number of rows by table. Visits are not counted since
     `uncounted_since`, if the plan counts no more in this month. Administrators have the numbers of

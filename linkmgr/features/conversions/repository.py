@@ -75,7 +75,8 @@ def add_labels() -> None:
 def forget_visitors(limit: int) -> int:
     """Put a number in place of the digest of some visitors whose first click is older than
     VISITOR_DAYS, the same for all conversions of one, so that experiments still count each once.
-    Return how many conversions were changed."""
+    Return how many conversions were changed: at least `limit` if there are that many, and at most
+    ten times as many."""
     changed = run_unsynced(
         """
         WITH old AS MATERIALIZED (
